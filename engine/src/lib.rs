@@ -116,7 +116,7 @@
 //   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
 //   Cache                   7  the verbs of a cache, times to live, making room, computing what is absent
 //   Cursors and iterators   2  positions that are keys
-//   Internal                1  mod internal: for twindex-format, the crate of dumps and files
+//   Internal                2  mod internal: for twindex-format, the crate of dumps and files; mod parts: for twindex-cache
 //
 // Glossary
 //
@@ -9315,6 +9315,121 @@ impl fmt::Debug for Iter {
 // ---------------------------------------------------------------------------------------------------
 // Internal
 // ---------------------------------------------------------------------------------------------------
+
+/// Reclamation and platform code for the crate `twindex-cache`. Not for programs: it changes without notice.
+#[doc(hidden)]
+#[allow(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "hidden")]
+pub mod parts {
+    use super::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+    use super::sync::{Mutex, MutexGuard};
+    use super::{Memory, epoch, platform};
+
+    pub type Hashing = platform::Hashing;
+
+    #[inline(always)]
+    pub fn prefetch<T>(at: *const T) {
+        platform::prefetch_batch(at);
+    }
+
+    pub fn hashing() -> Hashing {
+        platform::hashing()
+    }
+
+    #[inline(always)]
+    pub fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+        super::same_bytes(a, b)
+    }
+
+    pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        super::lock(mutex)
+    }
+
+    #[inline(always)]
+    pub fn lane() -> usize {
+        epoch::lane()
+    }
+
+    /// The readers of one object. A pin of theirs delays what this object retires, and nothing else.
+    pub struct Domain(Memory);
+
+    pub struct Pin(#[expect(dead_code, reason = "its end unpins")] epoch::Guard);
+
+    impl Domain {
+        pub fn new() -> Self {
+            Self(Memory::default())
+        }
+
+        /// E1.
+        #[inline(always)]
+        pub fn pin(&self) -> Pin {
+            Pin(epoch::pin(&self.0))
+        }
+
+        /// Advances until all that was retired before can be freed, unless a reader is in it.
+        pub fn advance(&self) {
+            epoch::advance_far(&self.0);
+        }
+    }
+
+    /// What was unlinked and may still be read: E2.
+    pub struct Limbo<T>(epoch::Limbo<T>);
+
+    impl<T> Limbo<T> {
+        pub fn new() -> Self {
+            Self(epoch::Limbo::default())
+        }
+
+        pub fn push(&mut self, item: T) {
+            self.0.push(item);
+        }
+
+        pub fn pop(&mut self, domain: &Domain) -> Option<T> {
+            self.0.pop(&domain.0)
+        }
+
+        pub fn is_empty(&self) -> bool {
+            self.0.is_empty()
+        }
+
+        pub fn drain(&mut self) -> impl Iterator<Item = T> {
+            self.0.drain()
+        }
+    }
+
+    /// Twelve tags that are compared at once, and a word. One thread at a time changes the tags.
+    #[repr(transparent)]
+    pub struct Tags(platform::Tags);
+
+    impl Tags {
+        /// A bit for each of the 12 tags that is `tag`. The four bits above them mean nothing.
+        #[inline(always)]
+        pub fn matches(&self, tag: u8) -> u32 {
+            self.0.matches(tag)
+        }
+
+        /// Sets the tag of a free slot, or clears it again. What the thread wrote before is visible with it.
+        pub fn flip(&self, slot: usize, tag: u8) {
+            let bits = u64::from(tag) << (slot % 8 * 8);
+            let (low, high) = if slot < 8 { (bits, 0) } else { (0, bits as u32) };
+            self.0.low.store(self.0.low.load(Relaxed) ^ low.to_le(), Release);
+            self.0.high.store(self.0.high.load(Relaxed) ^ high.to_le(), Release);
+        }
+
+        #[inline(always)]
+        pub fn word(&self) -> u32 {
+            self.0.passed.load(Acquire)
+        }
+
+        pub fn set_word(&self, word: u32) {
+            self.0.passed.store(word, Release);
+        }
+
+        /// Replaces the word, unless it has changed. It may be changed by readers as well.
+        pub fn swap_word(&self, old: u32, new: u32) {
+            let _ = self.0.passed.compare_exchange(old, new, Relaxed, Relaxed);
+        }
+    }
+}
 
 /// What the crate `twindex-format` needs besides the public interface. Not for programs: it changes without notice.
 #[doc(hidden)]

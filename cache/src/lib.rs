@@ -1,0 +1,3718 @@
+//! A cache of byte strings that keeps a true limit of memory, lives inside the program and is shared by its threads.
+//!
+//! ```
+//! use std::time::Duration;
+//! use twindex_cache::{Cache, CacheOptions, Error};
+//!
+//! let cache = Cache::new(CacheOptions::capacity(64 << 20).ttl(Duration::from_secs(60)))?;
+//! cache.insert("/", "<h1>Hello")?;
+//! assert_eq!(cache.get("/").as_deref(), Some(&b"<h1>Hello"[..]));
+//!
+//! let page = cache.get_or_compute("/news", || std::io::Result::Ok("read from the disk")).unwrap();
+//! assert_eq!(page, b"read from the disk");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! - **Memory.** `capacity` is the resident memory of the whole cache: pairs, index, and what it remembers of evicted pairs.
+//!   The cache stays within it whatever the sizes of the pairs are and however they change. [`CacheOptions::max_entries`]
+//!   limits the number of pairs instead, or as well.
+//! - **Writes are not refused** because of old pairs: the cache evicts. [`Cache::insert`] returns false in two cases. The pair is
+//!   larger than the cache can hold, or a reader has held memory for so long that none is free. Then everything stays as it was.
+//! - **Time.** An expired pair is never returned, also when a clock goes back.
+//! - **Computing.** [`Cache::get_or_compute`] computes each value once. Other threads and tasks wait for it and share its fate.
+//! - **Threads.** A look-up takes no lock. Writes take one lock of the cache, for less than a microsecond each.
+//!
+//! # Limits
+//!
+//! Keys of 0 to 65,535 bytes, values of 0 to 4 GiB - 1, capacities from [`MIN_CAPACITY`] on.
+
+// How this cache works
+// ====================
+//
+// The promise: the capacity is memory that the cache really takes. Readers take no lock and write to no shared memory but
+// two bits beside the pair's tag, and only if these change. Evicted memory serves pairs of any size. No write stops for long.
+//
+// Vital statistics, on 64 bits
+//
+//   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 70 to 87 % full; 2 for ghosts
+//   a pair that may expire    8 bytes more; in a cache with a time to idle 4 more
+//   an empty cache            some 16 KiB
+//   a hit                     two cache misses that wait for each other: bucket and record
+//   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
+//   the longest write         rebuilds a block of the index (some 3,500 pairs) or sweeps 256 records: about 100 us
+//
+//   directory           block of the index: 1 to 7 pages            bucket: one cache line
+//  +-----------+       +--------------------------------+          +--------------------------------------+
+//  | ptr.pages |------>| 48 buckets a page              |--------->| 12 tags of 8 bits                    |
+//  | ptr.pages |--+    | head: pairs, depth             |          | 12 x 2 use bits, 8 bits: pairs that  |
+//  | ptr.pages |--+    | ghosts: 15 lines of the 16 left|          |   passed this bucket                 |
+//  +-----------+       +--------------------------------+          | 12 positions of 32 bits              |
+//                                                                  +--------|-----------------------------+
+//   segment table      segment: about a thousandth of the capacity          v
+//  +-----------+       +--------+--------+--------+---------------+   segment number 12 bits, unit in it 20 bits
+//  | ptr       |------>| record | record | record | free          |
+//  | ptr       |       +--------+--------+--------+---------------+
+//  +-----------+        record: head u32 = key length 16, flags 3, value length 13
+//                               [value length u32] [deadline u64] [last use u32] key value
+//
+// *Records* are appended to an open segment and never change, but for the word of their last use. There are two queues of
+// segments, as in S3-FIFO: new pairs go to the small one; pairs that were used there, or that come back soon after they
+// were evicted, go to the main one. Pairs that expire at about the same time share segments.
+//
+// *Sweeping* goes through a segment from its start. It drops records or copies them to the end of a queue. When it reaches
+// the segment's end nothing of it is live: the segment is retired, and reused once no reader can be in it. Four things
+// sweep: eviction (the oldest segment of a queue, by the policy), expiry (everything goes), cleaning (a segment that is mostly
+// dead, since its pairs were written anew: everything live stays), and `shrink_to`. A write sweeps a few records when
+// memory is short, so that a free segment is there before it is needed.
+//
+// *The index* is extendible hashing over blocks. The top bits of the hash choose a block; further bits choose the home
+// bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next seven, and each bucket on the way
+// counts it as passed. A block without room is rebuilt with one page more, or as two. One with few pairs is rebuilt smaller.
+//
+// *Ghosts* are 16-bit fingerprints of evicted keys, in lines of 31 beside the buckets, each line a small ring. They grow and
+// shrink with the block, so that remembering costs bounded steps too.
+//
+// The life of one insert. Hash the key. Lock the state. Sweep some records if memory is short. Allot the record's
+// bytes in the open segment of its queue and time class, evicting if there is none. Write the record. Store its position
+// in the slot that the key has, which makes the old record dead, or in a free slot and then set the tag. Unlock. Tell the
+// listener what was evicted.
+//
+// Contents. Each line is a chapter below, under a ruler.
+//
+//   Limits and errors      what can go wrong
+//   Options                capacity, times, listener
+//   Pages and clocks       memory by the page, milliseconds
+//   Records                their layout
+//   The index              buckets, blocks, ghosts
+//   The cache              what threads share; reading
+//   The writer             the one lock: segments, sweeping, the index, writing
+//   The verbs              reads, writes, many at once
+//   Computing              one computes, the others wait
+//   Saving                 save and load
+//
+// Invariants
+//
+//   I1  A slot has a pair exactly if its tag is not 0. Its position is stored before the tag and names a whole record. A
+//       block is retired only after the directory has no pointer to it. So a pinned reader, or the writer, that has seen a tag may
+//       follow the position that it then loads.
+//   I2  A segment is retired only when no slot of the index names a position in it, and leaves the limbo when no reader that
+//       was pinned then is left. Only then is its memory reused or unmapped, and its number given to another segment.
+//   I3  A record is written before its position is published, and never changes afterwards. The word of its last use is an atomic,
+//       and nobody reads it in another way.
+//   I4  `filled` bytes from a segment's start on are whole records, one after the other, each a multiple of the unit.
+//   L1  State, block heads and ghosts are touched by the holder of the state's lock alone.
+//   P1  Memory from `pages` belongs to one owner: an open segment, the index, the limbo, or the spare list.
+
+#![expect(clippy::cast_ptr_alignment, reason = "blocks are aligned to 64, and records to 4")]
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method's path is not general enough in its lifetime"
+)]
+#![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::{self, Read, Write};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use std::{fmt, mem, slice};
+
+use sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use sync::{Condvar, Mutex, MutexGuard, ThreadId, this_thread};
+use twindex::parts::{self, Domain, Hashing, Limbo, Tags, lock, prefetch, same_bytes};
+
+/// Atomics and locks. The models of interleavings replace them by their own.
+#[cfg(not(twindex_shuttle))]
+mod sync {
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(super) use std::thread::{ThreadId, yield_now};
+
+    pub(super) fn this_thread() -> ThreadId {
+        std::thread::current().id()
+    }
+
+    /// Lets a thread go on that the system has interrupted.
+    pub(super) fn nap() {
+        if !cfg!(target_family = "wasm") {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+#[cfg(twindex_shuttle)]
+#[path = "../models/src/sync.rs"]
+mod sync;
+
+/// As the engine's checker fills free memory.
+#[cfg(twindex_shuttle)]
+mod check {
+    pub(crate) const SPOILT: u8 = 0xa5;
+}
+
+/// The measured value of a constant. Some tests take the tiny one instead: with it every few writes do something rare.
+const fn tuned(measured: usize, tiny: usize) -> usize {
+    if cfg!(twindex_tiny) { tiny } else { measured }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Limits and errors
+// ---------------------------------------------------------------------------------------------------
+
+/// The longest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 65_535;
+/// The longest value, in bytes.
+pub const MAX_VALUE_BYTES: u64 = u32::MAX as u64;
+/// The smallest capacity, in bytes.
+pub const MIN_CAPACITY: usize = tuned(64 << 10, 32 << 10);
+/// The longest time to live: a thousand years.
+pub const MAX_TTL: Duration = Duration::from_hours(1000 * 365 * 24);
+
+/// What can go wrong, and with what. An operation that returns an error has changed nothing.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key of more than [`MAX_KEY_BYTES`].
+    KeyTooLong {
+        /// Its length in bytes.
+        len: usize,
+    },
+    /// A value of more than [`MAX_VALUE_BYTES`].
+    ValueTooLarge {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// The options name no limit, or one that cannot hold a pair.
+    Capacity {
+        /// The capacity in bytes that was given, if one was.
+        bytes: Option<usize>,
+        /// The number of entries that was given, if one was.
+        entries: Option<usize>,
+    },
+    /// A time of zero, or of more than [`MAX_TTL`].
+    Ttl {
+        /// The time as given.
+        given: Duration,
+    },
+    /// A pair is to expire, and the host gave no clock: [`CacheOptions::clock`].
+    NoClock,
+    /// [`Cache::increment`] met a value that is not a decimal integer of 64 bits.
+    NotAnInteger,
+    /// [`Cache::increment`] would leave the range of a 64-bit integer.
+    Overflow {
+        /// The value as it is.
+        value: i64,
+        /// The increment that did not fit.
+        by: i64,
+    },
+    /// A change of a pair does not fit into the cache. The pair is as it was.
+    NoRoom {
+        /// The bytes that the pair would take.
+        needed: usize,
+    },
+    /// The computation of a value asks for a value whose computation waits for this thread.
+    Circle,
+    /// The bytes are not a whole saved cache.
+    Corrupt {
+        /// Where, in bytes from the start.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// Reading or writing failed underneath.
+    Io(io::Error),
+}
+
+/// The result of a fallible operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// A stable name of the kind of error, the same in every language, such as `TWINDEX_KEY_TOO_LONG`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::KeyTooLong { .. } => "TWINDEX_KEY_TOO_LONG",
+            Self::ValueTooLarge { .. } => "TWINDEX_VALUE_TOO_LARGE",
+            Self::Capacity { .. } => "TWINDEX_CAPACITY",
+            Self::Ttl { .. } => "TWINDEX_TTL",
+            Self::NoClock => "TWINDEX_NO_CLOCK",
+            Self::NotAnInteger => "TWINDEX_NOT_AN_INTEGER",
+            Self::Overflow { .. } => "TWINDEX_OVERFLOW",
+            Self::NoRoom { .. } => "TWINDEX_NO_ROOM",
+            Self::Circle => "TWINDEX_CIRCLE",
+            Self::Corrupt { .. } => "TWINDEX_CORRUPT",
+            Self::Io(_) => "TWINDEX_IO",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeyTooLong { len } => {
+                write!(f, "a key of {len} bytes is too long, the limit is {MAX_KEY_BYTES}")
+            }
+            Self::ValueTooLarge { len } => {
+                write!(f, "a value of {len} bytes is too large, the limit is {MAX_VALUE_BYTES}")
+            }
+            Self::Capacity { bytes: Some(bytes), .. } => {
+                write!(f, "a capacity of {bytes} bytes is too small, the minimum is {MIN_CAPACITY}")
+            }
+            Self::Capacity { entries: Some(entries), .. } => {
+                write!(f, "a cache of {entries} entries holds nothing, the minimum is 1")
+            }
+            Self::Capacity { .. } => f.write_str("a cache needs a capacity in bytes or a number of entries"),
+            Self::Ttl { given } => write!(
+                f,
+                "a time of {given:?} is not one to live or to idle: it must be above zero and at most {MAX_TTL:?}"
+            ),
+            Self::NoClock => f.write_str("a pair is to expire, and the cache was given no clock"),
+            Self::NotAnInteger => f.write_str("the value is not a decimal integer of 64 bits"),
+            Self::Overflow { value, by } => {
+                write!(f, "{value} incremented by {by} does not fit into 64 bits")
+            }
+            Self::NoRoom { needed } => write!(f, "the cache has no room for a pair of {needed} bytes"),
+            Self::Circle => f.write_str(
+                "a computation waits for itself: it asks for a value that is computed from its own",
+            ),
+            Self::Corrupt { offset, what } => write!(f, "corrupt at byte {offset}: {what}"),
+            // Where there is no system the texts of all its errors would be a part of every module.
+            Self::Io(_) if cfg!(all(target_family = "wasm", target_os = "unknown")) => {
+                f.write_str("reading or writing failed")
+            }
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Whole milliseconds of a time to live, rounded up.
+fn millis(time: Duration) -> Result<u64> {
+    if time.is_zero() || time > MAX_TTL {
+        return Err(Error::Ttl { given: time });
+    }
+    Ok(time.as_secs() * 1000 + u64::from(time.subsec_nanos().div_ceil(1_000_000)))
+}
+
+fn check(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_BYTES {
+        return Err(Error::KeyTooLong { len: key.len() });
+    }
+    if value.len() as u64 > MAX_VALUE_BYTES {
+        return Err(Error::ValueTooLarge { len: value.len() as u64 });
+    }
+    Ok(())
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Options
+// ---------------------------------------------------------------------------------------------------
+
+type Listener = dyn Fn(&[u8], &[u8], Cause) + Send + Sync;
+type Time = dyn Fn() -> u64 + Send + Sync;
+
+/// The options of a new cache. It needs a capacity or a number of entries.
+#[derive(Clone, Default)]
+pub struct CacheOptions {
+    bytes: Option<usize>,
+    entries: Option<usize>,
+    ttl: Option<Duration>,
+    idle: Option<Duration>,
+    stale: Option<Duration>,
+    listener: Option<Arc<Listener>>,
+    clock: Option<Arc<Time>>,
+}
+
+impl CacheOptions {
+    /// A cache that takes at most so many bytes of memory, which include all that it needs for itself.
+    pub fn capacity(bytes: usize) -> Self {
+        Self { bytes: Some(bytes), ..Self::default() }
+    }
+
+    /// A cache of at most so many pairs.
+    pub fn max_entries(entries: usize) -> Self {
+        Self { entries: Some(entries), ..Self::default() }
+    }
+
+    /// Limits the number of pairs of a cache that has a capacity in bytes.
+    #[must_use]
+    pub fn and_max_entries(self, entries: usize) -> Self {
+        Self { entries: Some(entries), ..self }
+    }
+
+    /// How long a pair lives after its last write, unless that write says otherwise. Without this, pairs do not expire.
+    #[must_use]
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self { ttl: Some(ttl), ..self }
+    }
+
+    /// How long a pair lives after it was last written or read. It may go up to a sixty-fourth of this time early.
+    #[must_use]
+    pub fn time_to_idle(self, idle: Duration) -> Self {
+        Self { idle: Some(idle), ..self }
+    }
+
+    /// For how long after its expiry [`Cache::get_or_compute`] still returns a value, while one caller computes the new one.
+    #[must_use]
+    pub fn stale_for(self, stale: Duration) -> Self {
+        Self { stale: Some(stale), ..self }
+    }
+
+    /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
+    ///
+    /// It runs after the operation that removed the pair, in the same thread, while no lock is held. It may use the cache. If it
+    /// panics, the operation has taken effect, and the panic goes on to its caller.
+    #[must_use]
+    pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Arc::new(listener)), ..self }
+    }
+
+    /// Gives the cache a clock: milliseconds since any time. Only WebAssembly without a system needs one. If the clock goes
+    /// back, the cache's time stands still and then goes on from there.
+    #[must_use]
+    pub fn clock(self, now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { clock: Some(Arc::new(now)), ..self }
+    }
+}
+
+impl fmt::Debug for CacheOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, entries, ttl, idle, stale, .. } = self;
+        f.debug_struct("CacheOptions")
+            .field("capacity", bytes)
+            .field("max_entries", entries)
+            .field("ttl", ttl)
+            .field("time_to_idle", idle)
+            .field("stale_for", stale)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a pair was removed that nobody deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It was evicted, because there was no room for all pairs.
+    Size,
+    /// Its time was over.
+    Expired,
+}
+
+/// What a cache holds, and what it has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// Look-ups that found a pair. `peek`, `contains` and `ttl` do not count.
+    pub hits: u64,
+    /// Look-ups that found none.
+    pub misses: u64,
+    /// Pairs written.
+    pub writes: u64,
+    /// Pairs that were evicted, because there was no room.
+    pub evictions: u64,
+    /// Pairs that were removed because their time was over.
+    pub expirations: u64,
+    /// Writes that were not kept: the pair was too large, or a reader held all memory.
+    pub rejected: u64,
+    /// The pairs it holds. Expired ones count until they are removed.
+    pub entries: usize,
+    /// The bytes of memory it takes.
+    pub memory: usize,
+}
+
+/// The numbers of the eviction policy, which adapts `share`, the small queue's part of the cache, to what comes back from which
+/// queue. `credit` bounds what eviction copies: where everything is used once in a while, as in a loop, it runs out, and the
+/// main queue stays as it is.
+struct Policy {
+    share: std::ops::RangeInclusive<f64>,
+    /// How much one ghost moves the share.
+    step: f64,
+    /// The most credit, as a part of the cache, and how much of it a pair earns that is promoted.
+    most_credit: f64,
+    earned: f64,
+    /// How many uses count, in a cache whose share is small, and in one whose share is above `large_share`.
+    most_uses: [u32; 2],
+    large_share: f64,
+}
+
+const POLICY: Policy = Policy {
+    share: 0.01..=0.5,
+    step: 1.0 / 512.0,
+    most_credit: 0.02,
+    earned: 4.0,
+    most_uses: [3, 2],
+    large_share: 0.25,
+};
+
+// ---------------------------------------------------------------------------------------------------
+// Pages and clocks
+// ---------------------------------------------------------------------------------------------------
+
+/// Memory by the page. On Linux it comes from the system and goes back there; elsewhere the allocator has it.
+mod pages {
+    use super::{NonNull, tuned};
+
+    pub(super) const PAGE: usize = tuned(4096, 512);
+
+    /// Whether memory that is given back leaves the process, and untouched memory takes none.
+    pub(super) const FROM_SYSTEM: bool =
+        cfg!(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))));
+
+    /// So many bytes rounded up to whole pages.
+    pub(super) const fn whole(bytes: usize) -> usize {
+        bytes.next_multiple_of(PAGE)
+    }
+
+    #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+    fn layout(bytes: usize) -> Option<std::alloc::Layout> {
+        std::alloc::Layout::from_size_align(bytes, 64).ok()
+    }
+
+    /// Zeroed memory of so many bytes, which are whole pages and not none.
+    pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
+        debug_assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
+        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
+        {
+            // SAFETY: P1. A new mapping touches no memory that anybody has.
+            let at = unsafe {
+                libc::mmap(
+                    std::ptr::null_mut(),
+                    bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                    -1,
+                    0,
+                )
+            };
+            (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast())).flatten()
+        }
+        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+        // SAFETY: P1. The size is not 0.
+        NonNull::new(unsafe { std::alloc::alloc_zeroed(layout(bytes)?) })
+    }
+
+    /// # Safety
+    /// The memory came from `map` with this length, and nobody uses it any more.
+    pub(super) unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
+        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
+        // SAFETY: P1, the caller's promise.
+        unsafe {
+            libc::munmap(at.as_ptr().cast(), bytes);
+        }
+        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+        if let Some(layout) = layout(bytes) {
+            // SAFETY: P1, the caller's promise.
+            unsafe { std::alloc::dealloc(at.as_ptr(), layout) };
+        }
+    }
+
+    /// Gives the pages of this memory back, which stays mapped and takes new ones when it is written. Returns whether it did.
+    ///
+    /// # Safety
+    /// The memory is within one from `map`, in whole pages, and nobody needs what is in it.
+    pub(super) unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
+        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
+        // SAFETY: P1, the caller's promise.
+        unsafe {
+            libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0
+        }
+        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+        {
+            let _ = (at, bytes);
+            false
+        }
+    }
+}
+
+use pages::PAGE;
+
+/// Milliseconds since some time. They never go back.
+enum Clock {
+    System,
+    Host { now: Arc<Time>, last: AtomicU64, ahead: AtomicU64 },
+}
+
+impl Clock {
+    /// The coarse clock is behind by up to so many milliseconds.
+    const COARSE: u64 = 20;
+    /// A host's clock that goes back by less is one that two threads read at nearly the same time.
+    const JITTER: u64 = 1000;
+
+    fn new(options: &CacheOptions) -> Self {
+        options.clock.as_ref().map_or(Self::System, |now| Self::Host {
+            now: Arc::clone(now),
+            last: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
+        })
+    }
+
+    fn is_there(&self) -> bool {
+        matches!(self, Self::Host { .. }) || !cfg!(all(target_family = "wasm", target_os = "unknown"))
+    }
+
+    /// The time, to the millisecond.
+    fn now(&self) -> u64 {
+        match self {
+            Self::System => Self::system(false),
+            Self::Host { now, last, ahead } => {
+                let time = now().wrapping_add(ahead.load(Relaxed));
+                let before = last.load(Relaxed);
+                if before.wrapping_sub(time).cast_signed() > Self::JITTER.cast_signed() && before > time {
+                    // The clock was set back. From now on we add what is missing.
+                    ahead.fetch_add(before - time, Relaxed);
+                    return before;
+                }
+                if time > before {
+                    last.store(time, Relaxed);
+                }
+                time.max(before)
+            }
+        }
+    }
+
+    /// The system's time. The coarse one costs a quarter, and is behind by up to `COARSE`.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn system(is_coarse: bool) -> u64 {
+        let clock = if is_coarse { libc::CLOCK_MONOTONIC_COARSE } else { libc::CLOCK_MONOTONIC };
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the system writes one `timespec`.
+        unsafe { libc::clock_gettime(clock, &raw mut time) };
+        time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
+    }
+
+    #[cfg(not(any(
+        all(target_os = "linux", not(miri)),
+        all(target_family = "wasm", target_os = "unknown")
+    )))]
+    fn system(_is_coarse: bool) -> u64 {
+        static BEGUN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        BEGUN.get_or_init(std::time::Instant::now).elapsed().as_millis() as u64
+    }
+
+    /// Here the host has the clock, and nothing expires without it.
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    fn system(_is_coarse: bool) -> u64 {
+        0
+    }
+
+    /// Whether a deadline has come.
+    fn is_past(&self, deadline: u64) -> bool {
+        if matches!(self, Self::System) {
+            let coarse = Self::system(true);
+            if coarse >= deadline || coarse + Self::COARSE < deadline {
+                return coarse >= deadline;
+            }
+        }
+        self.now() >= deadline
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Records
+// ---------------------------------------------------------------------------------------------------
+
+/// The record has a deadline; the word of its last use; a value length of 32 bits.
+const EXPIRES: u32 = 1 << 16;
+const IDLES: u32 = 1 << 17;
+const LONG: u32 = 1 << 18;
+const VALUE_SHIFT: u32 = 19;
+/// Values of so many bytes and more have their length in a word of its own.
+const LONG_VALUE: usize = 1 << 13;
+/// Records begin at multiples of this, or of a larger power of two in caches of more than 4 GiB.
+const UNIT: u32 = 2;
+
+/// What a record is written from.
+#[derive(Clone, Copy)]
+struct Pair<'p> {
+    key: &'p [u8],
+    value: &'p [u8],
+    /// When it expires, or `NEVER`.
+    deadline: u64,
+    /// The tick of its last use, in a cache with a time to idle.
+    used: Option<u32>,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Pair<'_> {
+    const fn flags(&self) -> u32 {
+        (if self.deadline == NEVER { 0 } else { EXPIRES })
+            | (if self.used.is_none() { 0 } else { IDLES })
+            | (if self.value.len() < LONG_VALUE { 0 } else { LONG })
+    }
+
+    /// The bytes of its record.
+    const fn size(&self, unit: u32) -> usize {
+        (Record::body_at(self.flags()) + self.key.len() + self.value.len()).next_multiple_of(1 << unit)
+    }
+
+    /// # Safety
+    /// At `at`, which is aligned to 4, the caller owns `size` bytes that nobody else reads: I3.
+    unsafe fn write(&self, at: NonNull<u8>) {
+        let flags = self.flags();
+        let length = if flags & LONG == 0 { self.value.len() as u32 } else { 0 };
+        let mut words = at.cast::<u32>();
+        // SAFETY: I3, the caller's promise. `body_at` counts these words.
+        let mut put = |word: u32| unsafe {
+            words.write(word);
+            words = words.add(1);
+        };
+        put(self.key.len() as u32 | flags | length << VALUE_SHIFT);
+        if flags & LONG != 0 {
+            put(self.value.len() as u32);
+        }
+        if flags & EXPIRES != 0 {
+            put(self.deadline as u32);
+            put((self.deadline >> 32) as u32);
+        }
+        if let Some(used) = self.used {
+            put(used);
+        }
+        let body = words.cast::<u8>();
+        // SAFETY: I3, the caller's promise.
+        unsafe {
+            body.copy_from_nonoverlapping(NonNull::from(self.key).cast(), self.key.len());
+            body.add(self.key.len())
+                .copy_from_nonoverlapping(NonNull::from(self.value).cast(), self.value.len());
+        }
+    }
+}
+
+/// A record that is whole: I3. Its holder is pinned or has the lock.
+#[derive(Clone, Copy)]
+struct Record<'r> {
+    at: *const u8,
+    whole: PhantomData<&'r [u8]>,
+}
+
+impl<'r> Record<'r> {
+    /// # Safety
+    /// A whole record is there for as long as `'r`: I1, I2.
+    #[inline(always)]
+    unsafe fn at(at: *const u8) -> Self {
+        Self { at, whole: PhantomData }
+    }
+
+    /// Where its key begins.
+    #[inline(always)]
+    const fn body_at(flags: u32) -> usize {
+        let words = 1 + (flags >> 18 & 1) + (flags >> 16 & 1) * 2 + (flags >> 17 & 1);
+        words as usize * 4
+    }
+
+    #[inline(always)]
+    fn head(self) -> u32 {
+        self.word(0)
+    }
+
+    #[inline(always)]
+    fn word(self, number: usize) -> u32 {
+        // SAFETY: I3. The flags say that the word is there.
+        unsafe { self.at.cast::<u32>().add(number).read() }
+    }
+
+    #[inline(always)]
+    fn key_len(self) -> usize {
+        (self.head() & 0xffff) as usize
+    }
+
+    #[inline(always)]
+    fn value_len(self) -> usize {
+        if self.head() & LONG == 0 { (self.head() >> VALUE_SHIFT) as usize } else { self.word(1) as usize }
+    }
+
+    #[inline(always)]
+    fn bytes(self, from: usize, len: usize) -> &'r [u8] {
+        // SAFETY: I3, and no word of the last use is in it.
+        unsafe { slice::from_raw_parts(self.at.add(from), len) }
+    }
+
+    #[inline(always)]
+    fn key(self) -> &'r [u8] {
+        self.bytes(Self::body_at(self.head()), self.key_len())
+    }
+
+    #[inline(always)]
+    fn value(self) -> &'r [u8] {
+        self.bytes(Self::body_at(self.head()) + self.key_len(), self.value_len())
+    }
+
+    /// When it expires, or `NEVER`.
+    fn deadline(self) -> u64 {
+        if self.head() & EXPIRES == 0 {
+            return NEVER;
+        }
+        let at = 1 + (self.head() >> 18 & 1) as usize;
+        u64::from(self.word(at)) | u64::from(self.word(at + 1)) << 32
+    }
+
+    /// The tick of its last use, in a cache with a time to idle.
+    fn used(self) -> Option<&'r AtomicU32> {
+        let at = Self::body_at(self.head()) - 4;
+        // SAFETY: I3. The word is the last one before the key, and everybody uses it as an atomic.
+        (self.head() & IDLES != 0).then(|| unsafe { &*self.at.add(at).cast::<AtomicU32>() })
+    }
+
+    fn size(self, unit: u32) -> usize {
+        (Self::body_at(self.head()) + self.key_len() + self.value_len()).next_multiple_of(1 << unit)
+    }
+
+    fn pair(self) -> Pair<'r> {
+        let used = self.used().map(|used| used.load(Relaxed));
+        Pair { key: self.key(), value: self.value(), deadline: self.deadline(), used }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The index
+// ---------------------------------------------------------------------------------------------------
+
+/// Slots of a bucket. The layout has room for 12.
+const SLOTS: usize = tuned(12, 3);
+const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
+/// Buckets and ghost lines of a page. One of the block's ghost lines is its head.
+const BUCKETS: usize = PAGE / LINE * 3 / 4;
+const GHOST_LINES: usize = PAGE / LINE / 4;
+/// The pages of the largest block, and of the two that take its place. A block that is full then has 70 to 87 % of its slots
+/// taken after it was rebuilt. 7 pages have some 3,500 pairs, which takes 90 us.
+const MOST_PAGES: usize = 7;
+const SPLIT_PAGES: usize = 4;
+/// How far from its home a pair may be. The engine measured 86 % of the slots taken when the first pair finds none.
+const MAX_STEPS: usize = tuned(7, 2);
+/// The fingerprints of a ghost line. The first of its 32 words is the ring's hand.
+const GHOSTS: usize = LINE / 2 - 1;
+const LINE: usize = 64;
+/// The low bits of the word of a bucket count the pairs that passed. A count that has reached this stays there.
+const MANY_PASSED: u32 = 0xff;
+
+#[repr(C, align(64))]
+struct Bucket {
+    tags: Tags,
+    positions: [AtomicU32; SLOTS],
+}
+
+const _: () = assert!(size_of::<Bucket>() == LINE);
+
+impl Bucket {
+    #[inline(always)]
+    fn slots_with(&self, tag: u8) -> u32 {
+        self.tags.matches(tag) & ALL_SLOTS
+    }
+
+    fn taken(&self) -> u32 {
+        !self.slots_with(0) & ALL_SLOTS
+    }
+
+    #[inline(always)]
+    fn has_passed(&self) -> bool {
+        self.tags.word() & MANY_PASSED != 0
+    }
+
+    fn count_passed(&self, more: bool) {
+        let word = self.tags.word();
+        if word & MANY_PASSED < MANY_PASSED {
+            // A reader may count a use at the same time, which is lost.
+            self.tags.set_word(if more { word + 1 } else { word - 1 });
+        }
+    }
+
+    fn uses(&self, slot: usize) -> u32 {
+        self.tags.word() >> Self::use_bits(slot) & 3
+    }
+
+    fn set_uses(&self, slot: usize, uses: u32) {
+        let bits = Self::use_bits(slot);
+        self.tags.set_word(self.tags.word() & !(3 << bits) | uses << bits);
+    }
+
+    /// Counts a use. If another thread changes the word at the same time, that is lost.
+    #[inline(always)]
+    fn count_use(&self, slot: usize, most: u32) {
+        let (word, bits) = (self.tags.word(), Self::use_bits(slot));
+        if word >> bits & 3 < most {
+            self.tags.swap_word(word, word + (1 << bits));
+        }
+    }
+
+    const fn use_bits(slot: usize) -> u32 {
+        8 + 2 * slot as u32
+    }
+}
+
+/// The hash of a key. Its low byte is not 0, so that it can be a tag.
+#[derive(Clone, Copy)]
+struct Hash(u64);
+
+impl Hash {
+    #[inline(always)]
+    fn tag(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// One of `count` places, in the order of the bits above the tag.
+    #[inline(always)]
+    fn place(self, count: usize) -> usize {
+        (((self.0 >> 8 & 0xffff_ffff) * count as u64) >> 32) as usize
+    }
+
+    /// The top bits.
+    #[inline(always)]
+    fn top(self, bits: usize) -> usize {
+        // Shifted twice, as a shift by 64 is none.
+        (self.0 >> 1 >> (63 - bits)) as usize
+    }
+
+    /// What a ghost remembers of a key: 15 bits of its hash, and the queue that it was evicted from.
+    fn ghost(self, from: Queue) -> u16 {
+        (self.0 >> 1) as u16 & !1 | from as u16
+    }
+}
+
+/// Pages of buckets, then of ghosts. The first ghost line is the head.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Block {
+    at: NonNull<u8>,
+    pages: usize,
+}
+
+/// What the writer knows of a block, and walks read: its pairs, and how many top bits of their hashes are the same.
+#[repr(C)]
+struct BlockHead {
+    live: AtomicU32,
+    depth: AtomicU32,
+}
+
+impl Block {
+    /// An entry of the directory: the address, and in its low bits the pages.
+    fn entry(self) -> *mut u8 {
+        self.at.as_ptr().map_addr(|at| at | self.pages)
+    }
+
+    #[inline(always)]
+    fn of_entry(entry: *mut u8) -> Self {
+        let at = entry.map_addr(|at| at & !(LINE - 1));
+        // SAFETY: I1. Entries are made by `entry`.
+        Self { at: unsafe { NonNull::new_unchecked(at) }, pages: entry.addr() % LINE }
+    }
+
+    const fn bytes(self) -> usize {
+        self.pages * PAGE
+    }
+
+    #[inline(always)]
+    const fn buckets(self) -> usize {
+        self.pages * BUCKETS
+    }
+
+    #[inline(always)]
+    fn bucket<'b>(self, number: usize) -> &'b Bucket {
+        debug_assert!(number < self.buckets());
+        // SAFETY: I1. The caller is pinned or has the lock, and zeroes are a bucket.
+        unsafe { &*self.at.as_ptr().cast::<Bucket>().add(number) }
+    }
+
+    /// The bucket that is so many steps from a home.
+    #[inline(always)]
+    fn after(self, home: usize, steps: usize) -> usize {
+        let number = home + steps;
+        if number < self.buckets() { number } else { number - self.buckets() }
+    }
+
+    fn head<'b>(self) -> &'b BlockHead {
+        // SAFETY: I1, as in `bucket`.
+        unsafe { &*self.at.as_ptr().add(self.buckets() * LINE).cast() }
+    }
+
+    fn live(self) -> usize {
+        self.head().live.load(Relaxed) as usize
+    }
+
+    fn depth(self) -> usize {
+        self.head().depth.load(Relaxed) as usize
+    }
+
+    /// How many ghost lines it has.
+    const fn lines(self) -> usize {
+        self.pages * GHOST_LINES - 1
+    }
+
+    fn line(self, number: usize) -> *mut [u16; GHOSTS + 1] {
+        // SAFETY: the line is within the block.
+        unsafe { self.at.as_ptr().add((self.buckets() + 1 + number) * LINE).cast() }
+    }
+
+    /// The ghost line of a hash.
+    fn ghosts<'b>(self, hash: Hash) -> &'b mut [u16; GHOSTS + 1] {
+        // SAFETY: L1. The caller has the lock and keeps no second reference.
+        unsafe { &mut *self.line(hash.place(self.lines())) }
+    }
+
+    /// Adds a pair to a block that has room near its home. The tag makes it visible, last.
+    fn add(self, hash: Hash, position: u32, uses: u32) -> bool {
+        let home = hash.place(self.buckets());
+        for steps in 0..=MAX_STEPS {
+            let bucket = self.bucket(self.after(home, steps));
+            let free = bucket.slots_with(0);
+            if free == 0 {
+                continue;
+            }
+            let slot = free.trailing_zeros() as usize;
+            bucket.positions[slot].store(position, Release);
+            bucket.set_uses(slot, uses);
+            (0..steps).for_each(|step| self.bucket(self.after(home, step)).count_passed(true));
+            bucket.tags.flip(slot, hash.tag());
+            self.head().live.store(self.live() as u32 + 1, Relaxed);
+            return true;
+        }
+        false
+    }
+
+    /// Takes over the ghosts of another block's lines that cover the same hashes.
+    fn inherit_ghosts(self, old: Self) {
+        for number in 0..self.lines() {
+            // The newest of each line that covers a part of this one, in turns.
+            let from = number * old.lines() / self.lines();
+            let to = ((number + 1) * old.lines()).div_ceil(self.lines()).min(old.lines());
+            // SAFETY: L1. The two lines are of two blocks.
+            let line = unsafe { &mut *self.line(number) };
+            for at in (0..GHOSTS).rev() {
+                // SAFETY: L1.
+                let old = unsafe { &*old.line(from + at % (to - from)) };
+                let back = at / (to - from);
+                let ghost = old[1 + (usize::from(old[0]) + 2 * GHOSTS - 1 - back) % GHOSTS];
+                if ghost != 0 {
+                    line[1 + usize::from(line[0])] = ghost;
+                    line[0] = (line[0] + 1) % GHOSTS as u16;
+                }
+            }
+        }
+    }
+}
+
+/// The directory: entries, and in the low bits of the pointer its depth.
+#[derive(Clone, Copy)]
+struct Directory {
+    at: NonNull<u8>,
+    depth: usize,
+}
+
+impl Directory {
+    fn word(self) -> *mut u8 {
+        self.at.as_ptr().map_addr(|at| at | self.depth)
+    }
+
+    #[inline(always)]
+    fn of_word(word: *mut u8) -> Self {
+        let at = word.map_addr(|at| at & !(LINE - 1));
+        // SAFETY: I1. Words are made by `word`.
+        Self { at: unsafe { NonNull::new_unchecked(at) }, depth: word.addr() % LINE }
+    }
+
+    const fn bytes(depth: usize) -> usize {
+        pages::whole(size_of::<AtomicPtr<u8>>() << depth)
+    }
+
+    #[inline(always)]
+    fn entry<'d>(self, number: usize) -> &'d AtomicPtr<u8> {
+        debug_assert!(number < 1 << self.depth);
+        // SAFETY: I1. The caller is pinned or has the lock.
+        unsafe { &*self.at.as_ptr().cast::<AtomicPtr<u8>>().add(number) }
+    }
+
+    #[inline(always)]
+    fn block(self, number: usize) -> Block {
+        Block::of_entry(self.entry(number).load(Acquire))
+    }
+
+    /// The entries that lead to the block of this hash.
+    fn range(self, hash: Hash, depth: usize) -> std::ops::Range<usize> {
+        let span = 1 << (self.depth - depth);
+        let from = hash.top(depth) * span;
+        from..from + span
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The cache
+// ---------------------------------------------------------------------------------------------------
+
+/// The bits of a position that say where in its segment a record is, in units.
+const OFFSET_BITS: u32 = 20;
+/// How many segments there can be. A position has bits for 4,096.
+const SEGMENTS: usize = tuned(1 << (32 - OFFSET_BITS), 1 << 8);
+const NOWHERE: u32 = u32::MAX;
+
+/// Something in a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line<T>(T);
+
+/// How many cache lines count hits and misses. The first one is shared; each other belongs to one thread.
+const COUNTING: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
+
+/// A set of pairs of bounded size, which evicts pairs instead of refusing writes, and whose pairs may expire.
+///
+/// A handle: clones are the same cache.
+#[derive(Clone)]
+pub struct Cache {
+    inner: Arc<Inner>,
+}
+
+#[repr(C)]
+struct Inner {
+    /// A `Directory`.
+    directory: AtomicPtr<u8>,
+    /// Where each segment begins. The entry of a number that is not in use means nothing.
+    segments: SegmentTable,
+    /// The logarithm of the unit of positions.
+    unit: u32,
+    /// How many uses of a pair count at present.
+    most_uses: AtomicU32,
+    hashing: Hashing,
+    domain: Domain,
+    clock: Clock,
+    ttl: Option<u64>,
+    idle: Option<Idle>,
+    stale: u64,
+    listener: Option<AssertUnwindSafe<Arc<Listener>>>,
+    counts: [Line<[AtomicU64; 2]>; COUNTING],
+    entries: AtomicUsize,
+    state: Mutex<State>,
+}
+
+struct SegmentTable(NonNull<AtomicPtr<u8>>);
+
+// SAFETY: the table is of atomics and lives as long as its cache.
+unsafe impl Send for SegmentTable {}
+// SAFETY: as above.
+unsafe impl Sync for SegmentTable {}
+
+impl SegmentTable {
+    const BYTES: usize = pages::whole(SEGMENTS * size_of::<AtomicPtr<u8>>());
+
+    #[inline(always)]
+    fn start(&self, number: usize) -> &AtomicPtr<u8> {
+        debug_assert!(number < SEGMENTS);
+        // SAFETY: the table has an entry for each segment, and positions are of segments.
+        unsafe { self.0.add(number).as_ref() }
+    }
+}
+
+/// The time to idle: so many ticks of so many milliseconds.
+#[derive(Clone, Copy)]
+struct Idle {
+    tick: u64,
+    ticks: u32,
+}
+
+impl Idle {
+    fn new(time: Duration) -> Result<Self> {
+        let time = millis(time)?;
+        let tick = (time / 64).max(1);
+        Ok(Self { tick, ticks: (time / tick) as u32 })
+    }
+
+    fn now(self, clock: &Clock) -> u32 {
+        (clock.now() / self.tick) as u32
+    }
+}
+
+/// Where a pair is in the index.
+#[derive(Clone, Copy)]
+struct Found {
+    block: Block,
+    home: usize,
+    steps: usize,
+    slot: usize,
+}
+
+impl Found {
+    #[inline(always)]
+    fn bucket<'b>(self) -> &'b Bucket {
+        self.block.bucket(self.block.after(self.home, self.steps))
+    }
+
+    fn position<'b>(self) -> &'b AtomicU32 {
+        &self.bucket().positions[self.slot]
+    }
+}
+
+/// How a record stands in time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Fresh,
+    /// Expired, but `get_or_compute` may still return it.
+    Stale,
+    Over,
+}
+
+impl Inner {
+    #[inline(always)]
+    fn hash(&self, key: &[u8]) -> Hash {
+        let mut hasher = self.hashing.build_hasher();
+        hasher.write(key);
+        let hash = hasher.finish();
+        Hash(hash + u64::from(hash as u8 == 0))
+    }
+
+    #[inline(always)]
+    fn directory(&self) -> Directory {
+        Directory::of_word(self.directory.load(Acquire))
+    }
+
+    #[inline(always)]
+    fn block(&self, hash: Hash) -> Block {
+        let directory = self.directory();
+        directory.block(hash.top(directory.depth))
+    }
+
+    #[inline(always)]
+    fn address(&self, position: u32) -> *const u8 {
+        let start = self.segments.start((position >> OFFSET_BITS) as usize).load(Acquire);
+        start.wrapping_add(((position & ((1 << OFFSET_BITS) - 1)) as usize) << self.unit)
+    }
+
+    /// The record of a position that the caller, who is pinned or has the lock, has found in the index.
+    #[inline(always)]
+    fn record<'r>(&self, position: u32) -> Record<'r> {
+        // SAFETY: I1, I2.
+        unsafe { Record::at(self.address(position)) }
+    }
+
+    /// Finds a pair by its key. The caller is pinned or has the lock.
+    #[inline(always)]
+    fn find<'r>(&self, key: &[u8], hash: Hash) -> Option<(Found, Record<'r>)> {
+        let block = self.block(hash);
+        let home = hash.place(block.buckets());
+        for steps in 0..=MAX_STEPS {
+            let bucket = block.bucket(block.after(home, steps));
+            let mut slots = bucket.slots_with(hash.tag());
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                let record = self.record(bucket.positions[slot].load(Acquire));
+                if same_bytes(record.key(), key) {
+                    return Some((Found { block, home, steps, slot }, record));
+                }
+                slots &= slots - 1;
+            }
+            if !bucket.has_passed() {
+                break;
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn age(&self, record: Record<'_>) -> Age {
+        if record.head() & (EXPIRES | IDLES) == 0 { Age::Fresh } else { self.age_now(record) }
+    }
+
+    fn age_now(&self, record: Record<'_>) -> Age {
+        let deadline = record.deadline();
+        if let (Some(idle), Some(used)) = (self.idle, record.used())
+            && idle.now(&self.clock).wrapping_sub(used.load(Relaxed)).cast_signed()
+                >= idle.ticks.cast_signed()
+        {
+            return Age::Over;
+        }
+        if deadline == NEVER || !self.clock.is_past(deadline) {
+            Age::Fresh
+        } else if self.stale > 0 && !self.clock.is_past(deadline.saturating_add(self.stale)) {
+            Age::Stale
+        } else {
+            Age::Over
+        }
+    }
+
+    /// Shows `read` a pair that has not expired. It counts as a use if `uses`.
+    #[inline(always)]
+    fn read<T>(&self, key: &[u8], hash: Hash, uses: bool, read: impl FnOnce(Record<'_>) -> T) -> Option<T> {
+        let _pinned = self.domain.pin();
+        let (found, record) = self.find(key, hash)?;
+        if self.age(record) != Age::Fresh {
+            return None;
+        }
+        if uses {
+            self.count_use(found, record);
+        }
+        Some(read(record))
+    }
+
+    #[inline(always)]
+    fn count_use(&self, found: Found, record: Record<'_>) {
+        found.bucket().count_use(found.slot, self.most_uses.load(Relaxed));
+        if let (Some(idle), Some(used)) = (self.idle, record.used()) {
+            let now = idle.now(&self.clock);
+            if used.load(Relaxed) != now {
+                used.store(now, Relaxed);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn count(&self, is_hit: bool) {
+        let lane = parts::lane();
+        if lane != 0 && lane < COUNTING {
+            // No other living thread has this lane.
+            let count = &self.counts[lane].0[usize::from(is_hit)];
+            count.store(count.load(Relaxed) + 1, Relaxed);
+        } else {
+            self.counts[0].0[usize::from(is_hit)].fetch_add(1, Relaxed);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The writer
+// ---------------------------------------------------------------------------------------------------
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Small,
+    Main,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Free,
+    /// Records are appended.
+    Open,
+    Sealed,
+    /// It waits in the limbo.
+    Retired,
+}
+
+/// What the writer knows of a segment.
+struct Segment {
+    at: NonNull<u8>,
+    /// Its length, and how much at its end was given back to the system.
+    bytes: usize,
+    discarded: usize,
+    /// How far it has records, and how far it was swept.
+    filled: usize,
+    swept: usize,
+    live: usize,
+    live_bytes: usize,
+    queue: Queue,
+    phase: Phase,
+    /// When the last of its pairs is over, or `NEVER`.
+    over: u64,
+}
+
+impl Segment {
+    fn resident(&self) -> usize {
+        self.bytes - self.discarded
+    }
+}
+
+/// A segment that takes records of one queue and one time class.
+#[derive(Clone, Copy)]
+struct Open {
+    queue: Queue,
+    class: u64,
+    segment: usize,
+}
+
+/// Why a segment is swept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Evict,
+    /// All its pairs have expired.
+    Expire,
+    /// Most of it is dead. What lives is copied.
+    Clean,
+}
+
+#[derive(Clone, Copy)]
+struct Victim {
+    segment: usize,
+    task: Task,
+}
+
+/// What became of a record that was swept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Dead,
+    Dropped,
+    Kept,
+    /// The segment, of which it is the only record, went to the end of a queue.
+    Requeued,
+    /// There is no room to keep it, and it must be kept.
+    Stuck,
+}
+
+/// How an attempt to rebuild a block ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rebuilt {
+    Done,
+    NoMemory,
+    /// A pair would be too far from its home.
+    NoSlot,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Swept {
+    bytes: usize,
+    dropped: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Retired {
+    Segment(usize),
+    /// A block or a directory, and its length.
+    Pages(NonNull<u8>, usize),
+}
+
+#[derive(Clone, Copy, Default)]
+struct Total {
+    pairs: usize,
+    bytes: usize,
+}
+
+/// A pair that the listener is to hear of.
+type Gone = (Vec<u8>, Vec<u8>, Cause);
+
+/// What only the holder of the lock touches: L1.
+struct State {
+    /// The limits.
+    bytes: usize,
+    entries: usize,
+    /// All memory of the cache. That of segments, including spare and retired ones, is a part of it.
+    used: usize,
+    mapped: usize,
+    /// The length of a usual segment.
+    standard: usize,
+    segments: Vec<Segment>,
+    free: Vec<usize>,
+    open: Vec<Open>,
+    /// Segments, oldest first.
+    queues: [VecDeque<usize>; 2],
+    totals: [Total; 2],
+    /// Segments of the usual length that are ready for use, and how much of each was given back to the system.
+    spare: Vec<(NonNull<u8>, usize)>,
+    limbo: Limbo<Retired>,
+    limbo_bytes: usize,
+    /// Whether a write has waited in vain for what is in the limbo.
+    is_held: bool,
+    /// Segments that may have become empty.
+    emptied: Vec<usize>,
+    victim: Option<Victim>,
+    /// The bytes that eviction has kept, less seven times those that it has dropped.
+    kept: usize,
+    /// The small queue's part, what may still be copied, and what was dropped from each queue: see `Policy`.
+    share: f64,
+    credit: f64,
+    drops: [f64; 2],
+    was_full: bool,
+    random: u64,
+    /// The position of the pair that is being written anew: it is not evicted.
+    guarded: u32,
+    /// The bytes that the index could not get when it last wanted to grow, and for which hash.
+    wanted: usize,
+    wanted_for: Hash,
+    /// Hashes whose blocks have few pairs.
+    thin: Vec<Hash>,
+    /// How many blocks there are of each depth.
+    depths: [u32; LINE],
+    /// Whether a pair was ever given a deadline, and when to look for expired segments.
+    expires: bool,
+    next_look: u64,
+    flights: BTreeMap<Box<[u8]>, Arc<Flight>>,
+    gone: Vec<Gone>,
+    counts: CacheStats,
+}
+
+// SAFETY: L1, P1. The pointers are to memory that the state owns.
+unsafe impl Send for State {}
+
+impl State {
+    /// The memory of spare segments that is resident.
+    fn spare_bytes(&self) -> usize {
+        self.spare.iter().map(|(_, discarded)| self.standard - discarded).sum()
+    }
+
+    fn pairs(&self) -> usize {
+        self.totals[0].pairs + self.totals[1].pairs
+    }
+
+    /// What is free, or will be once readers have left it.
+    fn available(&self) -> usize {
+        (self.bytes - self.used.min(self.bytes))
+            .saturating_add(self.spare_bytes())
+            .saturating_add(self.limbo_bytes)
+    }
+
+    /// The length of a usual segment of a cache with this capacity.
+    fn standard_of(bytes: usize) -> usize {
+        const LEAST: usize = tuned(16 << 10, 1024);
+        /// 4,096 of these are 256 GiB.
+        const MOST: usize = 64 << 20;
+        pages::whole((bytes / 1024).clamp(LEAST.min(bytes / 128), MOST))
+    }
+
+    /// Larger records get a segment of their own length.
+    fn large(&self) -> usize {
+        self.standard / 2
+    }
+}
+
+// --- the policy
+
+#[expect(clippy::cast_precision_loss, reason = "the policy needs no more than some digits")]
+impl State {
+    /// What a record counts for: its bytes, or 1 where the number of pairs is limited.
+    fn weight(&self, size: usize) -> f64 {
+        if self.bytes == usize::MAX { 1.0 } else { size as f64 }
+    }
+
+    /// What the records of a queue count for, and what those of the whole cache may.
+    fn size(&self, queue: Queue) -> f64 {
+        let total = &self.totals[queue as usize];
+        if self.bytes == usize::MAX { total.pairs as f64 } else { total.bytes as f64 }
+    }
+
+    fn whole(&self) -> f64 {
+        if self.bytes == usize::MAX {
+            return self.entries as f64;
+        }
+        (self.bytes.saturating_sub(self.used - self.mapped)) as f64
+    }
+
+    fn earn(&mut self, credit: f64) {
+        self.credit = (self.credit + credit).min(POLICY.most_credit * self.whole());
+    }
+
+    /// True with this probability.
+    fn happens(&mut self, probability: f64) -> bool {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        ((self.random >> 11) as f64) < probability * (1_u64 << 53) as f64
+    }
+
+    /// A record's weight beside the average.
+    fn relative(&self, weight: f64) -> f64 {
+        if self.bytes == usize::MAX {
+            return 1.0;
+        }
+        weight * self.pairs() as f64 / (self.size(Queue::Small) + self.size(Queue::Main)).max(1.0)
+    }
+
+    /// The queue for a new pair, of which there may be a ghost: the queue that it was evicted from, and whether that was of late.
+    fn queue_for(&mut self, size: usize, ghost: Option<(Queue, bool)>) -> Queue {
+        let weight = self.weight(size);
+        self.earn(weight);
+        if let Some((from, true)) = ghost {
+            let [small, main] = self.drops;
+            let step = match from {
+                Queue::Small => (main / small).min(1.0),
+                Queue::Main => -(small / main).min(1.0),
+            };
+            let share = self.share + POLICY.step * step;
+            self.share = share.clamp(*POLICY.share.start(), *POLICY.share.end());
+            if small + main > 2.0 * self.pairs() as f64 {
+                self.drops = [(small / 2.0).max(1.0), (main / 2.0).max(1.0)];
+            }
+        }
+        let has_room = self.size(Queue::Main) < (1.0 - self.share) * self.whole();
+        let relative = self.relative(weight);
+        let returns =
+            ghost.is_some() && (self.credit > 0.0 || has_room) && self.happens(1.0 / relative.max(1.0));
+        // A new cache fills its main queue first: a loop that nearly fits is then held as far as it does.
+        if returns || !self.was_full && has_room { Queue::Main } else { Queue::Small }
+    }
+
+    /// Where a pair goes that the hand has reached, and with how many uses. `None` if it is evicted.
+    fn verdict(&mut self, queue: Queue, uses: u32, size: usize) -> Option<(Queue, u32)> {
+        let weight = self.weight(size);
+        if queue == Queue::Small {
+            if uses > 0 {
+                self.earn(POLICY.earned * weight);
+            }
+            return (uses > 0).then_some((Queue::Main, 0));
+        }
+        if uses > 0 {
+            self.credit -= weight;
+        }
+        (uses > 0).then(|| (Queue::Main, uses - 1))
+    }
+}
+
+/// The writer: it has the lock.
+struct Writer<'c> {
+    cache: &'c Inner,
+    state: MutexGuard<'c, State>,
+    /// The time, if a pair was ever given a deadline.
+    now: u64,
+}
+
+impl Inner {
+    /// Does something as the writer, then a bit of the work that is due, and tells the listener what is gone.
+    fn write<T>(&self, change: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+        let state = lock(&self.state);
+        let now = if state.expires { self.clock.now() } else { 0 };
+        let mut writer = Writer { cache: self, state, now };
+        let done = change(&mut writer);
+        writer.tick();
+        self.entries.store(writer.state.pairs(), Relaxed);
+        let gone = mem::take(&mut writer.state.gone);
+        drop(writer);
+        if !gone.is_empty() {
+            self.tell(&gone);
+        }
+        done
+    }
+
+    #[cold]
+    fn tell(&self, gone: &[Gone]) {
+        let Some(listener) = &self.listener else { return };
+        let mut panicked = None;
+        for (key, value, cause) in gone {
+            let told = catch_unwind(AssertUnwindSafe(|| listener(key, value, *cause)));
+            panicked = panicked.or(told.err());
+        }
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
+        }
+    }
+}
+
+// --- memory
+
+impl Writer<'_> {
+    /// New pages, of which `reserve` bytes more must be free. Spare segments are given up for them.
+    fn map(&mut self, bytes: usize, reserve: usize) -> Option<NonNull<u8>> {
+        let state = &mut *self.state;
+        if (state.used - state.spare_bytes()).saturating_add(bytes).saturating_add(reserve) > state.bytes {
+            return None;
+        }
+        while state.used.saturating_add(bytes) > state.bytes
+            && let Some((at, discarded)) = state.spare.pop()
+        {
+            // SAFETY: P1. It was on the spare list.
+            unsafe { pages::unmap(at, state.standard) };
+            state.used -= state.standard - discarded;
+            state.mapped -= state.standard - discarded;
+        }
+        let at = pages::map(bytes)?;
+        self.state.used += bytes;
+        Some(at)
+    }
+
+    fn retire(&mut self, retired: Retired, bytes: usize) {
+        self.state.limbo.push(retired);
+        self.state.limbo_bytes += bytes;
+    }
+
+    /// Frees what no reader can be in any more.
+    fn reclaim(&mut self) {
+        while let Some(retired) = self.state.limbo.pop(&self.cache.domain) {
+            self.state.is_held = false;
+            match retired {
+                Retired::Segment(number) => self.free(number),
+                Retired::Pages(at, bytes) => {
+                    // SAFETY: P1. It was in the limbo.
+                    unsafe { pages::unmap(at, bytes) };
+                    self.state.used -= bytes;
+                    self.state.limbo_bytes -= bytes;
+                }
+            }
+        }
+    }
+
+    /// Frees a segment that comes out of the limbo.
+    fn free(&mut self, number: usize) {
+        /// So many are kept for reuse.
+        const SPARES: usize = 2;
+        let state = &mut *self.state;
+        let segment = &mut state.segments[number];
+        segment.phase = Phase::Free;
+        let (at, bytes, discarded, resident) =
+            (segment.at, segment.bytes, segment.discarded, segment.resident());
+        state.limbo_bytes -= resident;
+        state.free.push(number);
+        if bytes == state.standard && state.spare.len() < SPARES {
+            state.spare.push((at, discarded));
+            return;
+        }
+        // SAFETY: P1. It was in the limbo.
+        unsafe { pages::unmap(at, bytes) };
+        state.used -= resident;
+        state.mapped -= resident;
+    }
+
+    /// A new segment at the end of a queue. If `moving`, it may use the memory that is kept for sweeping.
+    fn take(&mut self, bytes: usize, queue: Queue, moving: bool) -> Option<usize> {
+        /// What a new number costs.
+        const COST: usize = size_of::<Segment>() + 3 * size_of::<usize>();
+        let state = &mut *self.state;
+        let number = state.free.last().copied().unwrap_or(state.segments.len());
+        if number >= SEGMENTS - 1 {
+            return None;
+        }
+        let reserve = if moving { 0 } else { state.standard };
+        let others = (state.used - state.spare_bytes()).saturating_add(bytes);
+        let at = if bytes == state.standard
+            && others.saturating_add(reserve) <= state.bytes
+            && let Some((at, discarded)) = state.spare.pop()
+        {
+            state.used += discarded;
+            state.mapped += discarded;
+            at
+        } else {
+            let at = self.map(bytes, reserve)?;
+            self.state.mapped += bytes;
+            at
+        };
+        let state = &mut *self.state;
+        let segment = Segment {
+            at,
+            bytes,
+            discarded: 0,
+            filled: 0,
+            swept: 0,
+            live: 0,
+            live_bytes: 0,
+            queue,
+            phase: Phase::Open,
+            over: 0,
+        };
+        if state.free.pop().is_some() {
+            state.segments[number] = segment;
+        } else {
+            state.segments.push(segment);
+            state.used += COST;
+        }
+        // What a reader finds by a position in this segment it finds after this.
+        self.cache.segments.start(number).store(at.as_ptr(), Release);
+        state.queues[queue as usize].push_back(number);
+        Some(number)
+    }
+
+    /// Ends appending to a segment, and gives its last pages back if they are many.
+    fn seal(&mut self, number: usize) {
+        let state = &mut *self.state;
+        state.open.retain(|open| open.segment != number);
+        let segment = &mut state.segments[number];
+        segment.phase = Phase::Sealed;
+        if segment.live == 0 {
+            state.emptied.push(number);
+        }
+        let used = pages::whole(segment.filled);
+        if pages::FROM_SYSTEM && segment.bytes - used >= segment.bytes / 32 && segment.bytes > used {
+            // SAFETY: I4, P1. No record is there.
+            if unsafe { pages::discard(segment.at.add(used), segment.bytes - used) } {
+                segment.discarded = segment.bytes - used;
+                state.used -= segment.discarded;
+                state.mapped -= segment.discarded;
+            }
+        }
+    }
+
+    const fn position(&self, segment: usize, offset: usize) -> u32 {
+        (segment << OFFSET_BITS) as u32 | (offset >> self.cache.unit) as u32
+    }
+
+    /// Finds a place for a record of this size.
+    fn allot(&mut self, queue: Queue, class: u64, size: usize, moving: bool) -> Option<u32> {
+        if size > self.state.large() {
+            let number = self.take(pages::whole(size), queue, moving)?;
+            let segment = &mut self.state.segments[number];
+            (segment.filled, segment.phase) = (size, Phase::Sealed);
+            return Some(self.position(number, 0));
+        }
+        let open = self.state.open.iter().find(|open| open.queue == queue && open.class == class);
+        if let Some(&Open { segment: number, .. }) = open {
+            let segment = &mut self.state.segments[number];
+            if segment.bytes - segment.filled >= size {
+                segment.filled += size;
+                let offset = segment.filled - size;
+                return Some(self.position(number, offset));
+            }
+            self.seal(number);
+        }
+        self.limit_open();
+        let (bytes, number) = {
+            self.grow_standard();
+            let bytes = self.state.standard;
+            (bytes, self.take(bytes, queue, moving)?)
+        };
+        debug_assert!(size <= bytes);
+        self.state.open.push(Open { queue, class, segment: number });
+        self.state.segments[number].filled = size;
+        Some(self.position(number, 0))
+    }
+
+    /// Seals the segment that was opened first, if too many are open.
+    fn limit_open(&mut self) {
+        let most = (self.state.mapped / self.state.standard / 16).clamp(3, 16);
+        if self.state.open.len() >= most {
+            let first = self.state.open[0].segment;
+            self.seal(first);
+        }
+    }
+
+    /// In a cache without a limit of bytes the segments grow with the memory that pairs take.
+    fn grow_standard(&mut self) {
+        let state = &mut *self.state;
+        let most = 1 << (OFFSET_BITS + self.cache.unit);
+        if state.bytes == usize::MAX && state.mapped / 256 > state.standard && state.standard * 2 <= most {
+            while let Some((at, discarded)) = state.spare.pop() {
+                // SAFETY: P1. It was on the spare list.
+                unsafe { pages::unmap(at, state.standard) };
+                state.used -= state.standard - discarded;
+                state.mapped -= state.standard - discarded;
+            }
+            state.standard *= 2;
+        }
+    }
+
+    /// Counts a record that is about to be published, or was.
+    fn enliven(&mut self, position: u32, size: usize, over: u64) {
+        let state = &mut *self.state;
+        let segment = &mut state.segments[(position >> OFFSET_BITS) as usize];
+        segment.live += 1;
+        segment.live_bytes += size;
+        segment.over = segment.over.max(over);
+        let total = &mut state.totals[segment.queue as usize];
+        total.pairs += 1;
+        total.bytes += size;
+    }
+
+    /// Counts a record that no slot names any more.
+    fn kill(&mut self, position: u32) {
+        let size = self.cache.record(position).size(self.cache.unit);
+        let number = (position >> OFFSET_BITS) as usize;
+        let state = &mut *self.state;
+        let segment = &mut state.segments[number];
+        segment.live -= 1;
+        segment.live_bytes -= size;
+        if segment.live == 0 && segment.phase == Phase::Sealed {
+            state.emptied.push(number);
+        }
+        let total = &mut state.totals[segment.queue as usize];
+        total.pairs -= 1;
+        total.bytes -= size;
+    }
+
+    /// Retires the segments that have become empty, and frees what can be freed.
+    fn collect(&mut self) {
+        let mut has_retired = false;
+        while let Some(number) = self.state.emptied.pop() {
+            let state = &mut *self.state;
+            let segment = &mut state.segments[number];
+            if segment.phase != Phase::Sealed || segment.live > 0 {
+                continue;
+            }
+            segment.phase = Phase::Retired;
+            let (queue, bytes) = (&mut state.queues[segment.queue as usize], segment.resident());
+            if queue.front() == Some(&number) {
+                queue.pop_front();
+            } else {
+                queue.retain(|&other| other != number);
+            }
+            if state.victim.is_some_and(|victim| victim.segment == number) {
+                state.victim = None;
+            }
+            self.retire(Retired::Segment(number), bytes);
+            has_retired = true;
+        }
+        if has_retired {
+            self.cache.domain.advance();
+            self.reclaim();
+        }
+    }
+}
+
+// --- sweeping
+
+impl Writer<'_> {
+    /// Finds the slot that names a position.
+    fn find_position(&self, position: u32, hash: Hash) -> Option<Found> {
+        let block = self.cache.block(hash);
+        let home = hash.place(block.buckets());
+        for steps in 0..=MAX_STEPS {
+            let bucket = block.bucket(block.after(home, steps));
+            let mut slots = bucket.slots_with(hash.tag());
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                if bucket.positions[slot].load(Relaxed) == position {
+                    return Some(Found { block, home, steps, slot });
+                }
+                slots &= slots - 1;
+            }
+            if !bucket.has_passed() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Sweeps on in a segment, until it has gone through so many records or dropped so many pairs.
+    fn sweep(&mut self, number: usize, task: Task, records: usize, drops: usize) -> Swept {
+        const AHEAD: usize = 8;
+        let (mut done, mut left) = (Swept::default(), records);
+        while left > 0 && done.dropped < drops {
+            let segment = &self.state.segments[number];
+            let (mut at, filled) = (segment.swept, segment.filled);
+            let (mut ahead, mut count) = ([(0, Hash(0)); AHEAD], 0);
+            while count < AHEAD.min(left) && at < filled {
+                let position = self.position(number, at);
+                let record = self.cache.record(position);
+                let hash = self.cache.hash(record.key());
+                let block = self.cache.block(hash);
+                prefetch(block.bucket(hash.place(block.buckets())));
+                ahead[count] = (position, hash);
+                count += 1;
+                at += record.size(self.cache.unit);
+            }
+            if count == 0 {
+                break;
+            }
+            left -= count;
+            for &(position, hash) in &ahead[..count] {
+                let size = self.cache.record(position).size(self.cache.unit);
+                self.state.segments[number].swept += size;
+                done.bytes += size;
+                match self.judge(number, task, position, hash) {
+                    Verdict::Dead | Verdict::Kept => {}
+                    Verdict::Dropped => done.dropped += 1,
+                    Verdict::Requeued => return done,
+                    Verdict::Stuck => {
+                        self.state.segments[number].swept -= size;
+                        return done;
+                    }
+                }
+                if done.dropped >= drops {
+                    break;
+                }
+            }
+        }
+        done
+    }
+
+    /// Decides what becomes of a record, and does it.
+    fn judge(&mut self, number: usize, task: Task, position: u32, hash: Hash) -> Verdict {
+        let Some(found) = self.find_position(position, hash) else { return Verdict::Dead };
+        let (record, uses) = (self.cache.record(position), found.bucket().uses(found.slot));
+        let queue = self.state.segments[number].queue;
+        if self.cache.age(record) == Age::Over && position != self.state.guarded {
+            self.drop_pair(found, hash, Cause::Expired);
+            return Verdict::Dropped;
+        }
+        let size = record.size(self.cache.unit);
+        let keeps = match task {
+            Task::Clean | Task::Expire => Some((queue, uses)),
+            Task::Evict => self.state.verdict(queue, uses, size),
+        };
+        // Bounds the work for one write: of eight bytes one goes, however much it was used.
+        let is_tired = task == Task::Evict && self.state.kept > 2 * self.state.standard;
+        let keeps = keeps.filter(|_| !is_tired).or((position == self.state.guarded).then_some((queue, uses)));
+        if let Some((queue, uses)) = keeps {
+            match self.keep(number, found, position, queue, uses) {
+                Verdict::Stuck if position != self.state.guarded => {}
+                kept => {
+                    if task == Task::Evict {
+                        self.state.kept += size;
+                    }
+                    return kept;
+                }
+            }
+        }
+        let line = found.block.ghosts(hash);
+        line[1 + usize::from(line[0])] = hash.ghost(queue);
+        line[0] = (line[0] + 1) % GHOSTS as u16;
+        self.state.drops[queue as usize] += 1.0;
+        self.state.was_full = true;
+        self.state.kept = self.state.kept.saturating_sub(7 * size);
+        self.drop_pair(found, hash, Cause::Size);
+        Verdict::Dropped
+    }
+
+    /// Copies a record to the end of a queue. A segment that has no other record goes there as it is.
+    fn keep(&mut self, number: usize, found: Found, position: u32, queue: Queue, uses: u32) -> Verdict {
+        let record = self.cache.record(position);
+        let size = record.size(self.cache.unit);
+        let state = &mut *self.state;
+        let segment = &mut state.segments[number];
+        if segment.filled == size && size > state.standard / 2 {
+            let from = mem::replace(&mut segment.queue, queue);
+            segment.swept = 0;
+            state.queues[from as usize].retain(|&other| other != number);
+            state.queues[queue as usize].push_back(number);
+            for (total, grows) in [(from, false), (queue, true)] {
+                let total = &mut state.totals[total as usize];
+                let change = |value: usize, by| if grows { value + by } else { value - by };
+                (total.pairs, total.bytes) = (change(total.pairs, 1), change(total.bytes, size));
+            }
+            if state.victim.is_some_and(|victim| victim.segment == number) {
+                state.victim = None;
+            }
+            found.bucket().set_uses(found.slot, uses);
+            return Verdict::Requeued;
+        }
+        let pair = record.pair();
+        let over = self.over(pair.deadline);
+        let Some(copy) = self.allot(queue, self.class(over), size, true) else { return Verdict::Stuck };
+        self.write_record(copy, pair);
+        self.enliven(copy, size, over);
+        found.position().store(copy, Release);
+        found.bucket().set_uses(found.slot, uses);
+        if self.state.guarded == position {
+            self.state.guarded = copy;
+        }
+        self.kill(position);
+        Verdict::Kept
+    }
+
+    fn write_record(&mut self, position: u32, pair: Pair<'_>) {
+        let at = self.cache.address(position).cast_mut();
+        // SAFETY: I3. `allot` gave the place to this record alone, and segments begin at multiples of 64.
+        unsafe { pair.write(NonNull::new_unchecked(at)) };
+    }
+
+    /// Removes a pair that the listener is to hear of.
+    fn drop_pair(&mut self, found: Found, hash: Hash, cause: Cause) {
+        if self.cache.listener.is_some() {
+            let record = self.cache.record(found.position().load(Relaxed));
+            self.state.gone.push((record.key().into(), record.value().into(), cause));
+        }
+        match cause {
+            Cause::Size => self.state.counts.evictions += 1,
+            Cause::Expired => self.state.counts.expirations += 1,
+        }
+        self.unlink(found, hash);
+    }
+
+    /// Until when a pair may be of use.
+    fn over(&self, deadline: u64) -> u64 {
+        deadline.saturating_add(self.cache.stale)
+    }
+
+    /// The class of pairs that are over at about the same time: within a second, or an eighth of the time that is left.
+    fn class(&self, over: u64) -> u64 {
+        if over == NEVER {
+            return 0;
+        }
+        let width = over.saturating_sub(self.now).max(1).ilog2().saturating_sub(3).max(10);
+        u64::from(width) << 56 | (over >> width)
+    }
+
+    /// Chooses the segment to sweep for memory.
+    fn choose(&mut self) -> Option<Victim> {
+        if self.state.victim.is_none() {
+            let live = self.state.totals[0].bytes + self.state.totals[1].bytes;
+            let dead = self.state.mapped.saturating_sub(live);
+            let cleaned = if dead > self.state.mapped / 4 { self.most_dead() } else { None };
+            self.state.victim = cleaned.or_else(|| {
+                let queue = self.next_queue();
+                let segment = self.state.queues[queue as usize].front().copied()?;
+                Some(Victim { segment, task: Task::Evict })
+            });
+            if let Some(Victim { segment, .. }) = self.state.victim
+                && self.state.segments[segment].phase == Phase::Open
+            {
+                self.seal(segment);
+            }
+        }
+        self.state.victim
+    }
+
+    /// The queue from which pairs are evicted next.
+    fn next_queue(&self) -> Queue {
+        let state = &*self.state;
+        let is_small = state.size(Queue::Main) == 0.0
+            || state.credit <= 0.0
+            || state.size(Queue::Small) > state.share * state.whole();
+        let queue = if is_small { Queue::Small } else { Queue::Main };
+        let other = if is_small { Queue::Main } else { Queue::Small };
+        if state.queues[queue as usize].is_empty() { other } else { queue }
+    }
+
+    /// The segment with the smallest live part, if that is less than half.
+    fn most_dead(&self) -> Option<Victim> {
+        let all = self.state.segments.iter().enumerate();
+        let sealed = all.filter(|(_, segment)| segment.phase == Phase::Sealed && segment.live > 0);
+        let part = |segment: &Segment| segment.live_bytes * 256 / segment.filled.max(1);
+        let (number, segment) = sealed.min_by_key(|(_, segment)| part(segment))?;
+        (part(segment) < 128).then_some(Victim { segment: number, task: Task::Clean })
+    }
+
+    /// Sweeps so many records for memory. Returns the bytes gone through, `None` if there is nothing to sweep.
+    fn sweep_for_memory(&mut self, records: usize) -> Option<usize> {
+        let Victim { segment, task } = self.choose()?;
+        let done = self.sweep(segment, task, records, usize::MAX);
+        self.collect();
+        // What is left of a segment that was swept to its end could not be kept: it begins anew.
+        let state = &mut *self.state;
+        if state.victim.is_some_and(|victim| victim.segment == segment)
+            && state.segments[segment].swept >= state.segments[segment].filled
+        {
+            state.segments[segment].swept = 0;
+            state.victim = None;
+        }
+        Some(done.bytes + 64)
+    }
+
+    /// Sweeps a few records if memory will soon be short, so that a write of so many bytes need not wait for a whole segment.
+    fn prepare(&mut self, bytes: usize) {
+        if self.state.available() >= 2 * self.state.standard + self.state.wanted {
+            if self.state.wanted > 0 {
+                self.state.wanted = 0;
+                self.grow(self.state.wanted_for);
+            }
+            return;
+        }
+        let mut left = 8 * bytes;
+        for _ in 0..32 {
+            match self.sweep_for_memory(8) {
+                Some(swept) if swept < left => left -= swept,
+                _ => break,
+            }
+        }
+    }
+
+    /// Finds a place for a record, and evicts for it. `None` after a bounded number of steps.
+    fn allot_evicting(&mut self, queue: Queue, class: u64, size: usize) -> Option<u32> {
+        /// How often to look whether readers have gone: in vain many times once, and then few times until one has gone. The system
+        /// may have interrupted a reader for some milliseconds. A reader that sleeps must not slow down each write.
+        const TURNS: usize = 150;
+        const FEW_TURNS: usize = 4;
+        let need = if size > self.state.large() { pages::whole(size) } else { self.state.standard };
+        let mut left = 8 * (need + 4 * self.state.standard);
+        let mut turns = 0;
+        loop {
+            if let Some(position) = self.allot(queue, class, size, false) {
+                return Some(position);
+            }
+            if !self.state.limbo.is_empty() {
+                self.cache.domain.advance();
+                self.reclaim();
+                if let Some(position) = self.allot(queue, class, size, false) {
+                    return Some(position);
+                }
+            }
+            if self.state.available() >= need + self.state.standard && self.state.limbo_bytes > 0 {
+                // There will be room once readers have gone. To evict more would be in vain.
+                turns += 1;
+                if turns > if self.state.is_held { FEW_TURNS } else { TURNS } {
+                    self.state.is_held = true;
+                    return None;
+                }
+                if turns < TURNS / 3 {
+                    sync::yield_now();
+                } else {
+                    sync::nap();
+                }
+                continue;
+            }
+            left = left.checked_sub(self.sweep_for_memory(256)?)?;
+        }
+    }
+
+    /// Evicts until there is room for one more pair within the limit of entries.
+    fn evict_entries(&mut self) {
+        let most = self.state.entries;
+        let batch = (most / 128).clamp(1, 16);
+        for _ in 0..64 {
+            let pairs = self.state.pairs();
+            if pairs < most {
+                return;
+            }
+            let queue = self.next_queue();
+            let Some(&segment) = self.state.queues[queue as usize].front() else { return };
+            let is_done = {
+                let segment = &self.state.segments[segment];
+                segment.swept >= segment.filled
+            };
+            if is_done {
+                // What is behind it is older: it is open in a time class that is seldom used.
+                if self.state.segments[segment].phase == Phase::Open {
+                    self.seal(segment);
+                }
+                self.state.segments[segment].swept = 0;
+            }
+            self.sweep(segment, Task::Evict, 64, batch + pairs - most);
+            self.collect();
+        }
+        // All were used of late. One goes all the same.
+        self.state.kept = usize::MAX / 2;
+        let queue = self.next_queue();
+        if let Some(&segment) = self.state.queues[queue as usize].front() {
+            self.sweep(segment, Task::Evict, 64, 1);
+        }
+        self.state.kept = 0;
+    }
+
+    /// Some of the work that is due: expired segments, dead memory, thin blocks.
+    fn tick(&mut self) {
+        if self.state.expires && self.now >= self.state.next_look {
+            self.expire();
+        }
+        if self.state.bytes == usize::MAX {
+            self.clean();
+        }
+        if !self.state.emptied.is_empty() {
+            self.collect();
+        }
+        if let Some(hash) = self.state.thin.pop() {
+            self.thin_out(hash);
+        }
+    }
+
+    /// Sweeps some records of a segment whose pairs are all over.
+    #[cold]
+    fn expire(&mut self) {
+        /// How often to look for such a segment, in milliseconds, and how many records to sweep at a time.
+        const EVERY: u64 = 250;
+        const RECORDS: usize = 64;
+        let state = &*self.state;
+        let all = state.segments.iter().enumerate();
+        let is_due = |segment: &Segment| {
+            segment.over <= self.now
+                && segment.live > 0
+                && matches!(segment.phase, Phase::Open | Phase::Sealed)
+        };
+        let current = state.victim.filter(|victim| victim.task == Task::Expire).map(|victim| victim.segment);
+        let due = current.or_else(|| all.filter(|(_, one)| is_due(one)).map(|(at, _)| at).next());
+        let Some(number) = due else {
+            self.state.next_look = self.now + EVERY;
+            return;
+        };
+        if self.state.segments[number].phase == Phase::Open {
+            self.seal(number);
+        }
+        self.state.victim = Some(Victim { segment: number, task: Task::Expire });
+        // If the cache is seldom used, each use does more.
+        let is_late = self.now - self.state.segments[number].over > 2 * EVERY;
+        self.sweep(number, Task::Expire, if is_late { 16 * RECORDS } else { RECORDS }, usize::MAX);
+        let segment = &mut self.state.segments[number];
+        if segment.swept >= segment.filled {
+            segment.swept = 0;
+            self.state.victim = None;
+        }
+        self.collect();
+    }
+
+    /// In a cache without a limit of bytes: copies what lives in a segment that is mostly dead, if half of all is dead.
+    fn clean(&mut self) {
+        let live = self.state.totals[0].bytes + self.state.totals[1].bytes;
+        if self.state.mapped - self.state.spare_bytes() <= 2 * live + 8 * self.state.standard {
+            return;
+        }
+        if self.state.victim.is_none() {
+            self.state.victim = self.most_dead();
+        }
+        if let Some(Victim { segment, task }) = self.state.victim {
+            self.sweep(segment, task, 32, usize::MAX);
+            if self.state.segments[segment].swept >= self.state.segments[segment].filled {
+                self.state.segments[segment].swept = 0;
+                self.state.victim = None;
+            }
+        }
+    }
+}
+
+// --- changing the index
+
+impl Writer<'_> {
+    /// Removes a pair from the index.
+    fn unlink(&mut self, found: Found, hash: Hash) {
+        let Found { block, home, steps, slot } = found;
+        found.bucket().tags.flip(slot, hash.tag());
+        (0..steps).for_each(|step| block.bucket(block.after(home, step)).count_passed(false));
+        let live = block.live() - 1;
+        block.head().live.store(live as u32, Relaxed);
+        let few = block.buckets() * SLOTS * 45 / 100;
+        if (live == few || live < few && live.is_multiple_of(64)) && (block.pages > 1 || block.depth() > 0) {
+            self.state.thin.push(hash);
+        }
+        self.kill(found.position().load(Relaxed));
+    }
+
+    /// Adds a pair to the index, which grows if it must. Where it cannot grow, a neighbour goes.
+    fn link(&mut self, hash: Hash, position: u32) -> bool {
+        for _ in 0..64 {
+            let block = self.cache.block(hash);
+            if block.add(hash, position, 0) {
+                return true;
+            }
+            let grows = self.grow(hash);
+            if !grows && !self.evict_near(hash) {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Gives the block of a hash more room. Returns false if there is no memory.
+    fn grow(&mut self, hash: Hash) -> bool {
+        /// No block gets so deep, unless somebody has chosen keys whose hashes collide.
+        const MAX_DEPTH: usize = 32;
+        let (pages, depth) = { (self.cache.block(hash).pages, self.cache.block(hash).depth()) };
+        let longer = (pages + 1..=MOST_PAGES).map(|pages| (pages, depth));
+        let deeper = (SPLIT_PAGES..=MOST_PAGES).map(|pages| (pages, depth + 1)).filter(|_| depth < MAX_DEPTH);
+        for (pages, depth) in longer.chain(deeper) {
+            match self.rebuild(hash, pages, depth) {
+                Rebuilt::Done => return true,
+                Rebuilt::NoMemory => return false,
+                Rebuilt::NoSlot => {}
+            }
+        }
+        false
+    }
+
+    /// Evicts the pair of a home bucket that was used least.
+    fn evict_near(&mut self, hash: Hash) -> bool {
+        let block = self.cache.block(hash);
+        let bucket = block.bucket(hash.place(block.buckets()));
+        let candidates = (0..SLOTS).filter(|&slot| {
+            bucket.taken() & 1 << slot != 0 && bucket.positions[slot].load(Relaxed) != self.state.guarded
+        });
+        let Some(slot) = candidates.min_by_key(|&slot| bucket.uses(slot)) else { return false };
+        let position = bucket.positions[slot].load(Relaxed);
+        let other = self.cache.hash(self.cache.record(position).key());
+        let Some(found) = self.find_position(position, other) else { return false };
+        self.drop_pair(found, other, Cause::Size);
+        true
+    }
+
+    /// How many pages so many pairs need.
+    fn pages_for(pairs: usize) -> usize {
+        pairs.div_ceil(BUCKETS * SLOTS * 65 / 100).max(1)
+    }
+
+    /// Rebuilds a block that has few pairs, alone or together with its neighbour.
+    #[cold]
+    fn thin_out(&mut self, hash: Hash) {
+        let directory = self.cache.directory();
+        let block = self.cache.block(hash);
+        let (live, depth) = (block.live(), block.depth());
+        if live > block.buckets() * SLOTS * 45 / 100 {
+            return;
+        }
+        if depth > 0 {
+            let neighbour = Hash(hash.0 ^ 1 << (64 - depth));
+            let other = directory.block(neighbour.top(directory.depth));
+            let pages = Self::pages_for(live + other.live());
+            if other.depth() == depth && pages < MOST_PAGES {
+                self.rebuild(hash, pages, depth - 1);
+                return;
+            }
+        }
+        let pages = Self::pages_for(live);
+        if pages < block.pages {
+            self.rebuild(hash, pages, depth);
+        }
+    }
+
+    /// Puts new blocks, of so many pages each, in the place of the block of this hash: one; or two that are deeper by one; or one
+    /// that also takes the place of its neighbour.
+    #[cold]
+    fn rebuild(&mut self, hash: Hash, pages: usize, depth: usize) -> Rebuilt {
+        let old = self.cache.block(hash);
+        let old_depth = old.depth();
+        if depth > self.cache.directory().depth && !self.double_directory(hash) {
+            return Rebuilt::NoMemory;
+        }
+        let count = if depth > old_depth { 2 } else { 1 };
+        let mut news = [None; 2];
+        for number in 0..count {
+            let Some(at) = self.map(pages * PAGE, 0) else {
+                (self.state.wanted, self.state.wanted_for) = (count * pages * PAGE, hash);
+                self.unmap_blocks(news);
+                return Rebuilt::NoMemory;
+            };
+            let block = Block { at, pages };
+            block.head().depth.store(depth as u32, Relaxed);
+            news[number] = Some(block);
+        }
+        self.state.wanted = 0;
+        let directory = self.cache.directory();
+        let first = directory.range(hash, depth.min(old_depth));
+        let olds = [
+            Some(old),
+            (depth < old_depth)
+                .then(|| directory.block(Hash(hash.0 ^ 1 << (64 - old_depth)).top(directory.depth))),
+        ];
+        for old in olds.into_iter().flatten() {
+            news.iter().flatten().for_each(|new| new.inherit_ghosts(old));
+            if !self.copy_pairs(old, news, old_depth) {
+                self.unmap_blocks(news);
+                return Rebuilt::NoSlot;
+            }
+        }
+        let half = first.start + first.len() / count;
+        for number in first {
+            let new = if number < half { news[0] } else { news[1] };
+            if let Some(new) = new {
+                directory.entry(number).store(new.entry(), Release);
+            }
+        }
+        self.state.depths[depth] += count as u32;
+        for old in olds.into_iter().flatten() {
+            self.state.depths[old_depth] -= 1;
+            self.retire(Retired::Pages(old.at, old.bytes()), old.bytes());
+        }
+        self.halve_directory();
+        self.cache.domain.advance();
+        self.reclaim();
+        Rebuilt::Done
+    }
+
+    /// Frees blocks that nobody knows.
+    fn unmap_blocks(&mut self, blocks: [Option<Block>; 2]) {
+        for block in blocks.into_iter().flatten() {
+            // SAFETY: P1. The caller mapped it.
+            unsafe { pages::unmap(block.at, block.bytes()) };
+            self.state.used -= block.bytes();
+        }
+    }
+
+    /// Copies the pairs of a block to the new one, or to the one of two that the hash's next bit names.
+    /// Returns false if one of them finds no slot.
+    fn copy_pairs(&self, old: Block, news: [Option<Block>; 2], depth: usize) -> bool {
+        for number in 0..old.buckets() {
+            let next = old.bucket(old.after(number, 1));
+            for position in &next.positions {
+                // A slot that was never taken has position 0, whose address is as good as any.
+                prefetch(self.cache.address(position.load(Relaxed)));
+            }
+            let bucket = old.bucket(number);
+            let mut taken = bucket.taken();
+            while taken != 0 {
+                let slot = taken.trailing_zeros() as usize;
+                let position = bucket.positions[slot].load(Relaxed);
+                let hash = self.cache.hash(self.cache.record(position).key());
+                let bit = (hash.0 >> (63 - depth) & 1) as usize;
+                let new = if news[1].is_some() { news[bit] } else { news[0] };
+                if !new.is_some_and(|new| new.add(hash, position, bucket.uses(slot))) {
+                    return false;
+                }
+                taken &= taken - 1;
+            }
+        }
+        true
+    }
+
+    #[cold]
+    fn double_directory(&mut self, hash: Hash) -> bool {
+        let old = self.cache.directory();
+        let (bytes, depth) = (Directory::bytes(old.depth + 1), old.depth + 1);
+        let Some(at) = self.map(bytes, 0) else {
+            (self.state.wanted, self.state.wanted_for) = (bytes, hash);
+            return false;
+        };
+        let new = Directory { at, depth };
+        for number in 0..1 << depth {
+            new.entry(number).store(old.entry(number / 2).load(Relaxed), Relaxed);
+        }
+        self.set_directory(new);
+        true
+    }
+
+    /// Halves the directory as long as no block needs its last bit.
+    fn halve_directory(&mut self) {
+        let old = self.cache.directory();
+        if old.depth == 0 || self.state.depths[old.depth] > 0 {
+            return;
+        }
+        let Some(at) = self.map(Directory::bytes(old.depth - 1), 0) else { return };
+        let new = Directory { at, depth: old.depth - 1 };
+        for number in 0..1 << new.depth {
+            new.entry(number).store(old.entry(number * 2).load(Relaxed), Relaxed);
+        }
+        self.set_directory(new);
+    }
+
+    fn set_directory(&mut self, new: Directory) {
+        let old = Directory::of_word(self.cache.directory.swap(new.word(), Release));
+        let bytes = Directory::bytes(old.depth);
+        self.retire(Retired::Pages(old.at, bytes), bytes);
+    }
+}
+
+// --- writing pairs
+
+impl Writer<'_> {
+    /// Finds a pair that is not over.
+    fn get(&self, key: &[u8], hash: Hash) -> Option<(Found, Record<'_>)> {
+        self.cache.find(key, hash).filter(|(_, record)| self.cache.age(*record) == Age::Fresh)
+    }
+
+    /// Whether the cache can hold a record of so many bytes beside one of `old` bytes.
+    fn fits(&self, size: usize, old: usize) -> bool {
+        let state = &*self.state;
+        let large = |size| if size > state.large() { pages::whole(size) } else { 0 };
+        let segments = state.bytes - (state.used - state.mapped).min(state.bytes);
+        (large(size) + large(old)).saturating_add(3 * state.standard) <= segments
+    }
+
+    /// A deadline so many milliseconds from now, or `NEVER`.
+    fn deadline(&mut self, ttl: Option<u64>) -> u64 {
+        let Some(ttl) = ttl else { return NEVER };
+        if !self.state.expires {
+            self.state.expires = true;
+            self.now = self.cache.clock.now();
+        }
+        self.now + ttl
+    }
+
+    /// Writes a pair, in the place of the one that its key has. Returns false, and changes nothing, if there is no room.
+    fn put(&mut self, key: &[u8], hash: Hash, value: &[u8], deadline: u64) -> bool {
+        let used = self.cache.idle.map(|idle| idle.now(&self.cache.clock));
+        let pair = Pair { key, value, deadline, used };
+        let (unit, over) = (self.cache.unit, self.over(deadline));
+        let size = pair.size(unit);
+        let old = self
+            .cache
+            .find(key, hash)
+            .map(|(found, record)| (found.position().load(Relaxed), record.size(unit)));
+        let is_kept = self.fits(size, old.map_or(0, |(_, size)| size)) && {
+            self.state.guarded = old.map_or(NOWHERE, |(position, _)| position);
+            if old.is_none() && self.state.pairs() >= self.state.entries {
+                self.evict_entries();
+            }
+            self.prepare(size);
+            let queue = if old.is_some() {
+                self.state.segments[(self.state.guarded >> OFFSET_BITS) as usize].queue
+            } else {
+                let ghost = self.take_ghost(hash);
+                let queue = self.state.queue_for(size, ghost);
+                let is_large = self.state.share > POLICY.large_share;
+                self.cache.most_uses.store(POLICY.most_uses[usize::from(is_large)], Relaxed);
+                queue
+            };
+            let class = self.class(over);
+            let place = self.allot_evicting(queue, class, size);
+            place.is_some_and(|position| {
+                self.write_record(position, pair);
+                self.publish(key, hash, position, size, over)
+            })
+        };
+        self.state.guarded = NOWHERE;
+        if is_kept {
+            self.state.counts.writes += 1;
+        } else {
+            self.state.counts.rejected += 1;
+        }
+        is_kept
+    }
+
+    /// Makes a record the one of its key. The record that the key had is dead then.
+    fn publish(&mut self, key: &[u8], hash: Hash, position: u32, size: usize, over: u64) -> bool {
+        self.enliven(position, size, over);
+        if let Some((found, _)) = self.cache.find(key, hash) {
+            let old = found.position().load(Relaxed);
+            found.position().store(position, Release);
+            self.kill(old);
+            return true;
+        }
+        self.state.guarded = position;
+        let is_there = self.link(hash, position);
+        if !is_there {
+            self.kill(position);
+        }
+        is_there
+    }
+
+    /// Takes the ghost of a key: the queue that it was evicted from, and whether it is in the newer half.
+    fn take_ghost(&self, hash: Hash) -> Option<(Queue, bool)> {
+        let line = self.cache.block(hash).ghosts(hash);
+        let wanted = hash.ghost(Queue::Small);
+        let at = line[1..].iter().position(|ghost| ghost & !1 == wanted)?;
+        let from = if line[1 + at] & 1 == 0 { Queue::Small } else { Queue::Main };
+        let age = (usize::from(line[0]) + GHOSTS - 1 - at) % GHOSTS;
+        line[1 + at] = 0;
+        Some((from, age <= GHOSTS / 2))
+    }
+
+    fn remove(&mut self, key: &[u8], hash: Hash) -> bool {
+        let Some((found, record)) = self.cache.find(key, hash) else { return false };
+        let is_fresh = self.cache.age(record) == Age::Fresh;
+        self.unlink(found, hash);
+        is_fresh
+    }
+
+    /// A value that is being computed for this key will not be kept.
+    fn forget(&mut self, key: &[u8]) {
+        if !self.state.flights.is_empty() {
+            self.state.flights.remove(key);
+        }
+    }
+
+    /// Removes all pairs.
+    fn clear(&mut self) -> bool {
+        let Some(at) = self.map(Directory::bytes(0), 0) else { return false };
+        let Some(block) = self.map(PAGE, 0) else {
+            // SAFETY: P1. It was mapped above.
+            unsafe { pages::unmap(at, Directory::bytes(0)) };
+            self.state.used -= Directory::bytes(0);
+            return false;
+        };
+        let old = self.cache.directory();
+        let directory = Directory { at, depth: 0 };
+        directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
+        self.set_directory(directory);
+        let mut number = 0;
+        while number < 1 << old.depth {
+            let block = old.block(number);
+            number += 1 << (old.depth - block.depth());
+            self.retire(Retired::Pages(block.at, block.bytes()), block.bytes());
+        }
+        let state = &mut *self.state;
+        (state.depths, state.depths[0]) = ([0; LINE], 1);
+        state.totals = [Total::default(); 2];
+        state.open.clear();
+        for number in 0..state.segments.len() {
+            let segment = &mut self.state.segments[number];
+            if matches!(segment.phase, Phase::Open | Phase::Sealed) {
+                (segment.phase, segment.live, segment.live_bytes) = (Phase::Sealed, 0, 0);
+                self.state.emptied.push(number);
+            }
+        }
+        (self.state.thin, self.state.wanted) = (Vec::new(), 0);
+        self.state.flights.clear();
+        self.collect();
+        self.cache.domain.advance();
+        self.reclaim();
+        true
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let directory = Directory::of_word(*self.directory.get_mut());
+        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut number = 0;
+        let mut all = vec![(directory.at, Directory::bytes(directory.depth))];
+        while number < 1 << directory.depth {
+            let block = directory.block(number);
+            number += 1 << (directory.depth - block.depth());
+            all.push((block.at, block.bytes()));
+        }
+        all.extend(state.spare.iter().map(|(at, _)| (*at, state.standard)));
+        all.extend(state.limbo.drain().filter_map(|retired| match retired {
+            Retired::Pages(at, bytes) => Some((at, bytes)),
+            Retired::Segment(_) => None,
+        }));
+        let segments = state.segments.iter().filter(|segment| segment.phase != Phase::Free);
+        all.extend(segments.map(|segment| (segment.at, segment.bytes)));
+        all.push((self.segments.0.cast(), SegmentTable::BYTES));
+        for (at, bytes) in all {
+            // SAFETY: P1. The cache owned it, and no reader is left: readers hold the cache.
+            unsafe { pages::unmap(at, bytes) };
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The verbs
+// ---------------------------------------------------------------------------------------------------
+
+/// What [`Cache::alter`] is to do with a pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Writes this value. A pair that is there keeps its deadline; a new one gets the cache's time to live.
+    Set(Vec<u8>),
+    /// Leaves everything as it is.
+    Keep,
+    /// Removes the pair.
+    Delete,
+}
+
+/// Until when a pair lives: [`Cache::ttl`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// There is no such pair.
+    Absent,
+    /// It does not expire.
+    Forever,
+    /// So long.
+    Left(Duration),
+}
+
+/// How many keys are prefetched at once.
+const BATCH: usize = 16;
+
+impl Cache {
+    /// Makes a cache.
+    pub fn new(options: CacheOptions) -> Result<Self> {
+        let refused = || Error::Capacity { bytes: options.bytes, entries: options.entries };
+        match (options.bytes, options.entries) {
+            (None, None) => return Err(refused()),
+            (Some(bytes), _) if bytes < MIN_CAPACITY => {
+                return Err(Error::Capacity { bytes: Some(bytes), entries: None });
+            }
+            (_, Some(0)) => return Err(Error::Capacity { bytes: None, entries: Some(0) }),
+            _ => {}
+        }
+        let bytes = options.bytes.unwrap_or(usize::MAX);
+        let ttl = options.ttl.map(millis).transpose()?;
+        let idle = options.idle.map(Idle::new).transpose()?;
+        let stale_for = options.stale.map(millis).transpose()?;
+        let clock = Clock::new(&options);
+        if (ttl.is_some() || idle.is_some()) && !clock.is_there() {
+            return Err(Error::NoClock);
+        }
+        let standard = State::standard_of(if bytes == usize::MAX { 0 } else { bytes });
+        let standard = if bytes == usize::MAX { pages::whole(tuned(16 << 10, 1024)) } else { standard };
+        let mut unit = UNIT;
+        while standard > 1 << (OFFSET_BITS + unit) {
+            unit += 1;
+        }
+        let map = |bytes| pages::map(bytes).ok_or_else(refused);
+        let table = map(SegmentTable::BYTES)?;
+        let (directory, block) = (map(Directory::bytes(0))?, map(PAGE)?);
+        let directory = Directory { at: directory, depth: 0 };
+        directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
+        // Of the table the first page is enough for most caches.
+        let table_bytes = if pages::FROM_SYSTEM { PAGE } else { SegmentTable::BYTES };
+        let mut depths = [0; LINE];
+        depths[0] = 1;
+        let state = State {
+            bytes,
+            entries: options.entries.unwrap_or(usize::MAX),
+            used: size_of::<Inner>() + table_bytes + Directory::bytes(0) + PAGE,
+            mapped: 0,
+            standard,
+            segments: Vec::new(),
+            free: Vec::new(),
+            open: Vec::new(),
+            queues: Default::default(),
+            totals: Default::default(),
+            spare: Vec::new(),
+            limbo: Limbo::new(),
+            limbo_bytes: 0,
+            is_held: false,
+            emptied: Vec::new(),
+            victim: None,
+            kept: 0,
+            share: *POLICY.share.start(),
+            credit: 0.0,
+            drops: [1.0; 2],
+            was_full: false,
+            random: 0x9e37_79b9_7f4a_7c15,
+            guarded: NOWHERE,
+            wanted: 0,
+            wanted_for: Hash(0),
+            thin: Vec::new(),
+            depths,
+            expires: false,
+            next_look: 0,
+            flights: BTreeMap::new(),
+            gone: Vec::new(),
+            counts: CacheStats::default(),
+        };
+        let inner = Inner {
+            directory: AtomicPtr::new(directory.word()),
+            segments: SegmentTable(table.cast()),
+            unit,
+            most_uses: AtomicU32::new(POLICY.most_uses[0]),
+            hashing: parts::hashing(),
+            domain: Domain::new(),
+            clock,
+            ttl,
+            idle,
+            stale: stale_for.unwrap_or(0),
+            listener: options.listener.map(AssertUnwindSafe),
+            counts: Default::default(),
+            entries: AtomicUsize::new(0),
+            state: Mutex::new(state),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    // --- reading
+
+    /// The value of a key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        self.get_with(key, <[u8]>::to_vec)
+    }
+
+    /// Shows `read` the value of a key, without a copy.
+    ///
+    /// While `read` runs the cache cannot reuse memory that is evicted. So it should be short.
+    #[inline]
+    pub fn get_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let key = key.as_ref();
+        let found = self.inner.read(key, self.inner.hash(key), true, |record| read(record.value()));
+        self.inner.count(found.is_some());
+        found
+    }
+
+    /// The value of a key. It does not count as a use.
+    pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        let key = key.as_ref();
+        self.inner.read(key, self.inner.hash(key), false, |record| record.value().to_vec())
+    }
+
+    /// Whether a key is there. It does not count as a use.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        let key = key.as_ref();
+        self.inner.read(key, self.inner.hash(key), false, |_| ()).is_some()
+    }
+
+    /// How long a pair still lives.
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Ttl {
+        let deadline = |record: Record<'_>| record.deadline();
+        let key = key.as_ref();
+        match self.inner.read(key, self.inner.hash(key), false, deadline) {
+            None => Ttl::Absent,
+            Some(NEVER) => Ttl::Forever,
+            Some(deadline) => {
+                Ttl::Left(Duration::from_millis(deadline.saturating_sub(self.inner.clock.now()).max(1)))
+            }
+        }
+    }
+
+    /// Shows `read` the value of each key, or `None`, with the key's place in the slice. Several keys at a time are fetched from
+    /// memory, which is faster than one after the other.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K], mut read: impl FnMut(usize, Option<&[u8]>)) {
+        let inner = &*self.inner;
+        for (batch, keys) in keys.chunks(BATCH).enumerate() {
+            let mut hashes = [Hash(0); BATCH];
+            let _pinned = inner.domain.pin();
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = inner.hash(key.as_ref());
+                let block = inner.block(*hash);
+                prefetch(block.bucket(hash.place(block.buckets())));
+            }
+            for &hash in &hashes[..keys.len()] {
+                let block = inner.block(hash);
+                let bucket = block.bucket(hash.place(block.buckets()));
+                let slots = bucket.slots_with(hash.tag());
+                if slots != 0 {
+                    prefetch(inner.address(bucket.positions[slots.trailing_zeros() as usize].load(Acquire)));
+                }
+            }
+            for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
+                let found =
+                    inner.find(key.as_ref(), hash).filter(|(_, record)| inner.age(*record) == Age::Fresh);
+                inner.count(found.is_some());
+                if let Some((found, record)) = found {
+                    inner.count_use(found, record);
+                }
+                read(batch * BATCH + at, found.map(|(_, record)| record.value()));
+            }
+        }
+    }
+
+    // --- writing
+
+    /// Writes a pair, which lives for the cache's time to live. Returns whether the cache keeps it.
+    ///
+    /// It does not keep a pair that is too large for it, nor any pair while a reader holds all memory. Then everything, the old value
+    /// too, is as it was.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.insert_until(key.as_ref(), value.as_ref(), self.inner.ttl)
+    }
+
+    /// Writes a pair that lives for so long.
+    pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
+        self.insert_until(key.as_ref(), value.as_ref(), Some(self.millis(ttl)?))
+    }
+
+    fn insert_until(&self, key: &[u8], value: &[u8], ttl: Option<u64>) -> Result<bool> {
+        check(key, value)?;
+        let hash = self.inner.hash(key);
+        Ok(self.inner.write(|writer| writer.insert(key, hash, value, ttl)))
+    }
+
+    fn millis(&self, ttl: Duration) -> Result<u64> {
+        if self.inner.clock.is_there() { millis(ttl) } else { Err(Error::NoClock) }
+    }
+
+    /// Writes pairs. Returns for each whether the cache keeps it. All lengths are checked before the first one is written.
+    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.insert_many_until(pairs, self.inner.ttl)
+    }
+
+    /// Writes pairs that live for so long.
+    pub fn insert_many_for<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        ttl: Duration,
+    ) -> Result<Vec<bool>> {
+        self.insert_many_until(pairs, Some(self.millis(ttl)?))
+    }
+
+    fn insert_many_until<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        ttl: Option<u64>,
+    ) -> Result<Vec<bool>> {
+        pairs.iter().try_for_each(|(key, value)| check(key.as_ref(), value.as_ref()))?;
+        let insert = |writer: &mut Writer<'_>, (key, value): &(K, V), hash| {
+            writer.insert(key.as_ref(), hash, value.as_ref(), ttl)
+        };
+        Ok(self.write_each(pairs, |(key, _)| key.as_ref(), insert))
+    }
+
+    /// Removes pairs. Returns for each whether it was there.
+    pub fn remove_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        self.write_each(keys, K::as_ref, |writer, key, hash| {
+            writer.forget(key.as_ref());
+            writer.remove(key.as_ref(), hash)
+        })
+    }
+
+    /// Does something with each item as the writer, some at a time: their buckets are prefetched before the lock is taken.
+    fn write_each<I, T>(
+        &self,
+        items: &[I],
+        key: impl Fn(&I) -> &[u8],
+        mut change: impl FnMut(&mut Writer<'_>, &I, Hash) -> T,
+    ) -> Vec<T> {
+        let mut done = Vec::with_capacity(items.len());
+        for items in items.chunks(BATCH) {
+            let mut hashes = [Hash(0); BATCH];
+            {
+                let _pinned = self.inner.domain.pin();
+                for (hash, item) in hashes.iter_mut().zip(items) {
+                    *hash = self.inner.hash(key(item));
+                    let block = self.inner.block(*hash);
+                    prefetch(block.bucket(hash.place(block.buckets())));
+                }
+            }
+            self.inner.write(|writer| {
+                for (item, &hash) in items.iter().zip(&hashes) {
+                    done.push(change(writer, item, hash));
+                    writer.tick();
+                }
+            });
+        }
+        done
+    }
+
+    /// Removes a pair. Returns whether it was there.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> bool {
+        let key = key.as_ref();
+        let hash = self.inner.hash(key);
+        self.inner.write(|writer| {
+            writer.forget(key);
+            writer.remove(key, hash)
+        })
+    }
+
+    /// Gives a pair a new time to live, `None` for ever. Returns whether it took effect: the pair is there, and there was room.
+    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+        let key = key.as_ref();
+        let ttl = ttl.map(|ttl| self.millis(ttl)).transpose()?;
+        let hash = self.inner.hash(key);
+        Ok(self.inner.write(|writer| {
+            let Some((_, record)) = writer.get(key, hash) else { return false };
+            let value = record.value().to_vec();
+            let deadline = writer.deadline(ttl);
+            writer.put(key, hash, &value, deadline)
+        }))
+    }
+
+    /// Reads a value, changes it and writes it as one step. Returns whether a pair was written or removed.
+    ///
+    /// `change` gets the value, or `None`. No lock is held while it runs, so it may use the cache. If another thread
+    /// has changed the value meanwhile, `change` runs again with the new one.
+    pub fn alter(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Change,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        check(key, &[])?;
+        let hash = self.inner.hash(key);
+        loop {
+            let old = self.peek(key);
+            let next = change(old.as_deref());
+            if let Change::Set(value) = &next {
+                check(key, value)?;
+            }
+            let done = self.inner.write(|writer| {
+                let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
+                if now.map(|(value, _)| value) != old.as_deref() {
+                    return None;
+                }
+                let deadline = now.map(|(_, deadline)| deadline);
+                Some(match &next {
+                    Change::Keep => Ok(false),
+                    Change::Delete => {
+                        writer.forget(key);
+                        Ok(writer.remove(key, hash))
+                    }
+                    Change::Set(value) => writer.set(key, hash, value, deadline).map(|()| true),
+                })
+            });
+            if let Some(done) = done {
+                return done;
+            }
+        }
+    }
+
+    /// Adds to a value, which is a decimal integer of 64 bits; an absent one counts as 0. Returns the new value.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let key = key.as_ref();
+        check(key, &[])?;
+        let hash = self.inner.hash(key);
+        self.inner.write(|writer| {
+            let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
+            let text = now.map_or(&b"0"[..], |(value, _)| value);
+            let text = std::str::from_utf8(text).map_err(|_| Error::NotAnInteger)?;
+            let value: i64 = text.parse().map_err(|_| Error::NotAnInteger)?;
+            let next = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
+            let deadline = now.map(|(_, deadline)| deadline);
+            writer.set(key, hash, next.to_string().as_bytes(), deadline)?;
+            Ok(next)
+        })
+    }
+
+    /// Replaces a value if it is `old`; `None` stands for an absent pair. Returns whether it did.
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        check(key, new.unwrap_or_default())?;
+        let hash = self.inner.hash(key);
+        self.inner.write(|writer| {
+            let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
+            if now.map(|(value, _)| value) != old {
+                return Ok(false);
+            }
+            let deadline = now.map(|(_, deadline)| deadline);
+            let Some(new) = new else {
+                writer.forget(key);
+                writer.remove(key, hash);
+                return Ok(true);
+            };
+            writer.set(key, hash, new, deadline).map(|()| true)
+        })
+    }
+
+    // --- the whole
+
+    /// How many pairs it holds. Expired ones count until they are removed.
+    pub fn len(&self) -> usize {
+        self.inner.entries.load(Relaxed)
+    }
+
+    /// Whether it holds no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What it holds and has counted.
+    pub fn stats(&self) -> CacheStats {
+        let sum = |which: usize| self.inner.counts.iter().map(|line| line.0[which].load(Relaxed)).sum();
+        let (misses, hits) = (sum(0), sum(1));
+        self.inner.write(|writer| {
+            let (entries, memory) = (writer.state.pairs(), writer.state.used);
+            CacheStats { hits, misses, entries, memory, ..writer.state.counts }
+        })
+    }
+
+    /// The capacity in bytes, if it has one.
+    pub fn capacity(&self) -> Option<usize> {
+        Some(lock(&self.inner.state).bytes).filter(|&bytes| bytes < usize::MAX)
+    }
+
+    /// The most pairs that it holds, if that is limited.
+    pub fn max_entries(&self) -> Option<usize> {
+        Some(lock(&self.inner.state).entries).filter(|&entries| entries < usize::MAX)
+    }
+
+    /// Removes all pairs, and tells no listener. The counts of [`stats`](Self::stats) stay.
+    pub fn clear(&self) {
+        let is_done = self.inner.write(|writer| writer.clear());
+        if !is_done {
+            // There is no memory for a second index. One by one it goes without.
+            let mut keys = Vec::new();
+            self.walk(|record| keys.push(record.key().to_vec()));
+            self.remove_many(&keys);
+            self.inner.write(|writer| writer.state.flights.clear());
+        }
+    }
+
+    /// Changes the capacity in bytes. What does not fit is evicted before this returns, some pairs at a time.
+    pub fn shrink_to(&self, bytes: usize) -> Result<()> {
+        if bytes < MIN_CAPACITY {
+            return Err(Error::Capacity { bytes: Some(bytes), entries: None });
+        }
+        self.inner.write(|writer| writer.resize(bytes));
+        let mut turns = 0;
+        while turns < 1000 && !self.inner.write(|writer| writer.shrink()) {
+            turns += 1;
+        }
+        Ok(())
+    }
+
+    /// Shows `read` each pair that is there from beginning to end, some at a time, and perhaps others.
+    fn walk(&self, mut read: impl FnMut(Record<'_>)) {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = self.walk_block(from, &mut |record, _| read(record));
+        }
+    }
+
+    /// Shows `read` the pairs of the block of a hash. Returns the first hash of the next block.
+    fn walk_block(&self, from: u64, read: &mut dyn FnMut(Record<'_>, u32)) -> Option<u64> {
+        let inner = &*self.inner;
+        let _pinned = inner.domain.pin();
+        let block = inner.block(Hash(from));
+        for number in 0..block.buckets() {
+            let bucket = block.bucket(number);
+            let mut taken = bucket.taken();
+            while taken != 0 {
+                let slot = taken.trailing_zeros() as usize;
+                let record = inner.record(bucket.positions[slot].load(Acquire));
+                if inner.age(record) == Age::Fresh {
+                    read(record, bucket.uses(slot));
+                }
+                taken &= taken - 1;
+            }
+        }
+        let next = Hash(from).top(block.depth()) as u64 + 1;
+        // Shifted twice, as a shift by 64 is none.
+        (next >> block.depth() == 0).then(|| next << (63 - block.depth()) << 1)
+    }
+
+    /// All pairs, in no order. A pair that is there all the time comes once; one that is written or removed meanwhile may come.
+    pub fn iter(&self) -> Iter {
+        Iter { cache: self.clone(), next: Some(0), pairs: Vec::new().into_iter() }
+    }
+}
+
+impl IntoIterator for &Cache {
+    type Item = (Vec<u8>, Vec<u8>);
+    type IntoIter = Iter;
+
+    fn into_iter(self) -> Iter {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("entries", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// The pairs of a cache: [`Cache::iter`].
+#[derive(Debug)]
+pub struct Iter {
+    cache: Cache,
+    next: Option<u64>,
+    pairs: std::vec::IntoIter<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Iterator for Iter {
+    type Item = (Vec<u8>, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(pair) = self.pairs.next() {
+                return Some(pair);
+            }
+            let mut pairs = Vec::new();
+            self.next = self.cache.walk_block(self.next?, &mut |record, _| {
+                pairs.push((record.key().to_vec(), record.value().to_vec()));
+            });
+            self.pairs = pairs.into_iter();
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Writes a pair, whatever is being computed for its key.
+    fn insert(&mut self, key: &[u8], hash: Hash, value: &[u8], ttl: Option<u64>) -> bool {
+        self.forget(key);
+        let deadline = self.deadline(ttl);
+        self.put(key, hash, value, deadline)
+    }
+
+    /// Writes a new value. A pair that is there keeps its deadline.
+    fn set(&mut self, key: &[u8], hash: Hash, value: &[u8], deadline: Option<u64>) -> Result<()> {
+        self.forget(key);
+        let deadline = deadline.unwrap_or_else(|| self.deadline(self.cache.ttl));
+        if self.put(key, hash, value, deadline) {
+            return Ok(());
+        }
+        Err(Error::NoRoom { needed: key.len() + value.len() })
+    }
+
+    fn resize(&mut self, bytes: usize) {
+        let state = &mut *self.state;
+        let most = 1 << (OFFSET_BITS + self.cache.unit);
+        while let Some((at, discarded)) = state.spare.pop() {
+            // SAFETY: P1. It was on the spare list.
+            unsafe { pages::unmap(at, state.standard) };
+            state.used -= state.standard - discarded;
+            state.mapped -= state.standard - discarded;
+        }
+        (state.bytes, state.standard) = (bytes, State::standard_of(bytes).min(most));
+        state.was_full = false;
+    }
+
+    /// Evicts some pairs if the cache takes more than its capacity. Returns whether it no longer does.
+    fn shrink(&mut self) -> bool {
+        self.cache.domain.advance();
+        self.reclaim();
+        if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
+            return true;
+        }
+        // A block that is to become smaller needs memory first.
+        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
+        for _ in 0..16 {
+            if let Some(hash) = self.state.thin.pop() {
+                self.thin_out(hash);
+            }
+        }
+        self.state.bytes = bytes;
+        self.sweep_for_memory(1024).is_none()
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Computing
+// ---------------------------------------------------------------------------------------------------
+
+/// Why [`Cache::get_or_compute`] has no value.
+#[derive(Debug)]
+pub enum ComputeError<E> {
+    /// The computation failed. All callers that waited for it have the same error.
+    Failed(Arc<E>),
+    /// The cache refused the key, the value or the time to live; or the computation waits for itself.
+    Cache(Error),
+}
+
+impl<E: fmt::Display> fmt::Display for ComputeError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::Cache(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for ComputeError<E> {}
+
+impl<E> From<Error> for ComputeError<E> {
+    fn from(error: Error) -> Self {
+        Self::Cache(error)
+    }
+}
+
+/// A computation under way. The state has it as long as its value is to be kept: a write or a removal of its key takes it out.
+struct Flight {
+    /// The thread that computes. A task has none.
+    leader: Option<ThreadId>,
+    outcome: Mutex<Outcome>,
+    landed: Condvar,
+}
+
+#[derive(Clone)]
+enum Outcome {
+    Flying(Vec<Waker>),
+    Value(Arc<[u8]>),
+    Failed(Arc<dyn Any + Send + Sync>),
+    /// The computation panicked, or its task was dropped. Another caller computes.
+    Abandoned,
+}
+
+/// The threads that wait for a flight, each with the thread that computes it. It is a list for all caches, since computations
+/// of one may ask another one.
+static WAITING: std::sync::Mutex<Vec<(ThreadId, ThreadId)>> = std::sync::Mutex::new(Vec::new());
+
+fn waiting() -> std::sync::MutexGuard<'static, Vec<(ThreadId, ThreadId)>> {
+    WAITING.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The thread is in the list for as long as this lives.
+struct Waits(ThreadId);
+
+impl Waits {
+    /// Begins to wait for a thread, unless that one waits for us.
+    fn begin(leader: Option<ThreadId>) -> Result<Option<Self>> {
+        let Some(leader) = leader else { return Ok(None) };
+        let (me, mut all) = (this_thread(), waiting());
+        let mut last = leader;
+        loop {
+            if last == me {
+                return Err(Error::Circle);
+            }
+            match all.iter().find(|(thread, _)| *thread == last) {
+                Some((_, next)) => last = *next,
+                None => break,
+            }
+        }
+        all.push((me, leader));
+        Ok(Some(Self(me)))
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        waiting().retain(|(thread, _)| *thread != self.0);
+    }
+}
+
+impl Flight {
+    fn new(leader: Option<ThreadId>) -> Self {
+        Self { leader, outcome: Mutex::new(Outcome::Flying(Vec::new())), landed: Condvar::new() }
+    }
+
+    fn land(&self, outcome: Outcome) {
+        let before = mem::replace(&mut *lock(&self.outcome), outcome);
+        self.landed.notify_all();
+        if let Outcome::Flying(wakers) = before {
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Waits for the outcome, as a thread.
+    fn wait(&self) -> Result<Outcome> {
+        let _waits = Waits::begin(self.leader)?;
+        if cfg!(all(target_family = "wasm", not(target_feature = "atomics"))) {
+            // There is no other thread that could compute.
+            return Err(Error::Circle);
+        }
+        let mut outcome = lock(&self.outcome);
+        while matches!(*outcome, Outcome::Flying(_)) {
+            outcome = self.landed.wait(outcome).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        Ok(outcome.clone())
+    }
+}
+
+/// Waits for the outcome, as a task.
+struct Landing(Arc<Flight>);
+
+impl Future for Landing {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let mut outcome = lock(&self.0.outcome);
+        let Outcome::Flying(wakers) = &mut *outcome else { return Poll::Ready(outcome.clone()) };
+        if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            wakers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+/// The duty to compute a value. It is abandoned if it is dropped before it has ended.
+struct Lead {
+    cache: Cache,
+    key: Box<[u8]>,
+    flight: Arc<Flight>,
+    has_ended: bool,
+}
+
+/// What a caller of `get_or_compute` is to do.
+enum Turn {
+    Return(Vec<u8>),
+    Compute(Lead),
+    Wait(Arc<Flight>),
+}
+
+impl Lead {
+    /// Ends the computation. Keeps the value, unless the key was written or removed since it began.
+    fn end<V: AsRef<[u8]>, E: Send + Sync + 'static>(
+        mut self,
+        computed: std::result::Result<V, E>,
+        ttl: Option<u64>,
+    ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
+        match computed {
+            Ok(value) => {
+                let value = value.as_ref();
+                if let Err(error) = check(&self.key, value) {
+                    self.land(Outcome::Abandoned, |_| ());
+                    return Err(error.into());
+                }
+                let (key, hash) = (self.key.clone(), self.cache.inner.hash(&self.key));
+                self.land(Outcome::Value(value.into()), |writer| {
+                    writer.insert(&key, hash, value, ttl);
+                });
+                Ok(value.to_vec())
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                self.land(Outcome::Failed(Arc::clone(&error) as Arc<dyn Any + Send + Sync>), |_| ());
+                Err(ComputeError::Failed(error))
+            }
+        }
+    }
+
+    /// Ends the flight, and does something as the writer in the same step if nothing has ended it before. Waiters go on also
+    /// if a listener panics.
+    fn land(&mut self, outcome: Outcome, keep: impl FnOnce(&mut Writer<'_>)) {
+        struct Land<'l>(&'l Flight, Option<Outcome>);
+        impl Drop for Land<'_> {
+            fn drop(&mut self) {
+                if let Some(outcome) = self.1.take() {
+                    self.0.land(outcome);
+                }
+            }
+        }
+        self.has_ended = true;
+        let _land = Land(&self.flight, Some(outcome));
+        self.cache.inner.write(|writer| {
+            let flights = &mut writer.state.flights;
+            if flights.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+                flights.remove(&self.key);
+                keep(writer);
+            }
+        });
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.land(Outcome::Abandoned, |_| ());
+        }
+    }
+}
+
+impl Cache {
+    /// The value of a key. If it is absent, `compute` computes it, and it is kept for the cache's time to live.
+    ///
+    /// One caller computes. Others that ask for the same key meanwhile wait, and get the same value or the same error. If `compute`
+    /// panics, one of them computes instead. If the key is written or removed meanwhile, or the cache cleared, the callers get
+    /// the computed value, but the cache does not keep it. The same holds for a value that is too large.
+    ///
+    /// In a cache with [`stale_for`](CacheOptions::stale_for), callers do not wait if they can have an expired value.
+    ///
+    /// `compute` may ask for other keys. If a computation asks for a value that waits for its own, that is [`Error::Circle`].
+    pub fn get_or_compute<V: AsRef<[u8]>, E: Send + Sync + 'static>(
+        &self,
+        key: impl AsRef<[u8]>,
+        compute: impl FnOnce() -> std::result::Result<V, E>,
+    ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
+        self.compute(key.as_ref(), self.inner.ttl, compute)
+    }
+
+    /// Like [`get_or_compute`](Self::get_or_compute). What is computed lives for so long.
+    pub fn get_or_compute_for<V: AsRef<[u8]>, E: Send + Sync + 'static>(
+        &self,
+        key: impl AsRef<[u8]>,
+        ttl: Duration,
+        compute: impl FnOnce() -> std::result::Result<V, E>,
+    ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
+        self.compute(key.as_ref(), Some(self.millis(ttl)?), compute)
+    }
+
+    fn compute<V: AsRef<[u8]>, E: Send + Sync + 'static>(
+        &self,
+        key: &[u8],
+        ttl: Option<u64>,
+        compute: impl FnOnce() -> std::result::Result<V, E>,
+    ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
+        if let Some(value) = self.get(key) {
+            return Ok(value);
+        }
+        check(key, &[])?;
+        loop {
+            match self.turn(key, Some(this_thread())) {
+                Turn::Return(value) => return Ok(value),
+                Turn::Compute(lead) => return lead.end(compute(), ttl),
+                Turn::Wait(flight) => {
+                    if let Some(done) = Self::shared(flight.wait()?) {
+                        return done;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Like [`get_or_compute`](Self::get_or_compute), for tasks of any executor. If the task that computes is dropped, another one
+    /// computes.
+    ///
+    /// Circles between tasks are not found: they wait for each other for ever.
+    pub async fn get_or_compute_async<V: AsRef<[u8]>, E: Send + Sync + 'static, F>(
+        &self,
+        key: impl AsRef<[u8]>,
+        ttl: Option<Duration>,
+        compute: impl FnOnce() -> F,
+    ) -> std::result::Result<Vec<u8>, ComputeError<E>>
+    where
+        F: Future<Output = std::result::Result<V, E>>,
+    {
+        let key: Box<[u8]> = key.as_ref().into();
+        if let Some(value) = self.get(&key) {
+            return Ok(value);
+        }
+        check(&key, &[])?;
+        let ttl = ttl.map_or(Ok(self.inner.ttl), |ttl| self.millis(ttl).map(Some))?;
+        loop {
+            match self.turn(&key, None) {
+                Turn::Return(value) => return Ok(value),
+                Turn::Compute(lead) => {
+                    let computed = compute().await;
+                    return lead.end(computed, ttl);
+                }
+                Turn::Wait(flight) => {
+                    if let Some(done) = Self::shared(Landing(flight).await) {
+                        return done;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the caller is to do for a key. It is decided under the lock: no write, removal or computation comes in between.
+    fn turn(&self, key: &[u8], thread: Option<ThreadId>) -> Turn {
+        let hash = self.inner.hash(key);
+        self.inner.write(|writer| {
+            let found = writer.cache.find(key, hash).map(|(_, record)| record);
+            let age = found.map_or(Age::Over, |record| writer.cache.age(record));
+            let under_way = writer.state.flights.get(key);
+            match (found, age, under_way) {
+                (Some(record), Age::Fresh, _) | (Some(record), Age::Stale, Some(_)) => {
+                    Turn::Return(record.value().to_vec())
+                }
+                (_, _, Some(flight)) => Turn::Wait(Arc::clone(flight)),
+                _ => {
+                    let flight = Arc::new(Flight::new(thread));
+                    writer.state.flights.insert(key.into(), Arc::clone(&flight));
+                    Turn::Compute(Lead { cache: self.clone(), key: key.into(), flight, has_ended: false })
+                }
+            }
+        })
+    }
+
+    /// The outcome of another caller's computation. `None` if this caller is to try itself: that one was abandoned, or its
+    /// error is of another type.
+    fn shared<E: Send + Sync + 'static>(
+        outcome: Outcome,
+    ) -> Option<std::result::Result<Vec<u8>, ComputeError<E>>> {
+        match outcome {
+            Outcome::Value(value) => Some(Ok(value.to_vec())),
+            Outcome::Failed(error) => error.downcast().ok().map(|error| Err(ComputeError::Failed(error))),
+            Outcome::Abandoned | Outcome::Flying(_) => None,
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Saving
+// ---------------------------------------------------------------------------------------------------
+
+/// A saved cache: magic, version, wall time, checksum; blocks; a block of length 0 and the number of pairs.
+///
+/// A block is its length, its checksum and its pairs. The checksum is a CRC-32 of the block's number, length and pairs. A pair
+/// is: key length (2 bytes), value length (4), queue and uses (1), milliseconds left (8, all ones for ever), key, value.
+/// Integers are little-endian. Time goes on while a cache is saved, by the wall's clock; a pair never gets more time by that.
+mod saved {
+    pub(super) const MAGIC: &[u8; 8] = b"twxcache";
+    pub(super) const VERSION: u32 = 1;
+    /// Where a block ends, unless one pair is larger.
+    pub(super) const BLOCK: usize = 64 << 10;
+    pub(super) const PAIR_HEAD: usize = 15;
+
+    pub(super) fn checksum(number: u64, pairs: &[u8]) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&number.to_le_bytes());
+        crc.update(&(pairs.len() as u64).to_le_bytes());
+        crc.update(pairs);
+        crc.finalize()
+    }
+}
+
+impl Cache {
+    /// Writes all pairs, with the times that they still live. Other threads may use the cache meanwhile.
+    ///
+    /// # Panics
+    /// In WebAssembly without a system, which has no wall clock: use [`save_at`](Self::save_at).
+    pub fn save(&self, to: impl Write) -> Result<()> {
+        self.save_at(to, wall_clock())
+    }
+
+    /// Writes all pairs. `wall` is the time since 1970.
+    pub fn save_at(&self, mut to: impl Write, wall: Duration) -> Result<()> {
+        let mut head = Vec::from(saved::MAGIC);
+        head.extend(saved::VERSION.to_le_bytes());
+        head.extend((wall.as_millis() as u64).to_le_bytes());
+        head.extend(crc32fast::hash(&head).to_le_bytes());
+        to.write_all(&head)?;
+        let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
+        let mut flush = |block: &mut Vec<u8>| -> Result<()> {
+            to.write_all(&(block.len() as u64).to_le_bytes())?;
+            to.write_all(&saved::checksum(number, block).to_le_bytes())?;
+            to.write_all(block)?;
+            number += 1;
+            block.clear();
+            Ok(())
+        };
+        let (mut next, mut pairs) = (Some(0), Vec::new());
+        while let Some(from) = next {
+            let now = self.inner.clock.now();
+            next = self.walk_block(from, &mut |record, uses| {
+                let left = match record.deadline() {
+                    NEVER => NEVER,
+                    deadline => deadline.saturating_sub(now).max(1),
+                };
+                pairs.push((record.key().to_vec(), record.value().to_vec(), left, uses));
+            });
+            for (key, value, left, uses) in pairs.drain(..) {
+                block.extend((key.len() as u16).to_le_bytes());
+                block.extend((value.len() as u32).to_le_bytes());
+                block.push(uses as u8);
+                block.extend(u64::to_le_bytes(left));
+                block.extend(&key);
+                block.extend(&value);
+                count += 1;
+                if block.len() >= saved::BLOCK {
+                    flush(&mut block)?;
+                }
+            }
+        }
+        if !block.is_empty() {
+            flush(&mut block)?;
+        }
+        flush(&mut block)?;
+        to.write_all(&count.to_le_bytes())?;
+        to.write_all(&saved::checksum(number, &count.to_le_bytes()).to_le_bytes())?;
+        to.flush()?;
+        Ok(())
+    }
+
+    /// Makes a cache of what [`save`](Self::save) has written. Pairs that have expired meanwhile are left out, and so are
+    /// those for which there is no room. If the bytes are not a whole saved cache that is an error.
+    ///
+    /// # Panics
+    /// In WebAssembly without a system, which has no wall clock: use [`load_at`](Self::load_at).
+    pub fn load(options: CacheOptions, from: impl Read) -> Result<Self> {
+        Self::load_at(options, from, wall_clock())
+    }
+
+    /// Makes a cache of what was saved. `wall` is the time since 1970.
+    pub fn load_at(options: CacheOptions, from: impl Read, wall: Duration) -> Result<Self> {
+        let mut input = Input { from, offset: 0 };
+        let head = input.array::<20>()?;
+        let crc = u32::from_le_bytes(input.array()?);
+        if !head.starts_with(saved::MAGIC) || crc != crc32fast::hash(&head) {
+            return Err(Error::Corrupt { offset: 0, what: "this is not a saved cache" });
+        }
+        if head[8..12] != saved::VERSION.to_le_bytes() {
+            return Err(Error::Corrupt { offset: 8, what: "an unknown version of saved caches" });
+        }
+        let [.., a, b, c, d, e, f, g, h] = head;
+        let begun = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        let passed = (wall.as_millis() as u64).saturating_sub(begun);
+        let cache = Self::new(options)?;
+        let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
+        loop {
+            let at = input.offset;
+            let length = u64::from_le_bytes(input.array()?);
+            let crc = u32::from_le_bytes(input.array()?);
+            input.block(length, &mut block)?;
+            if crc != saved::checksum(number, &block) {
+                return Err(Error::Corrupt { offset: at, what: "a block does not match its checksum" });
+            }
+            number += 1;
+            if length == 0 {
+                break;
+            }
+            count += cache
+                .load_block(&block, passed)
+                .ok_or(Error::Corrupt { offset: at, what: "a block of pairs" })?;
+        }
+        let at = input.offset;
+        let total = input.array::<8>()?;
+        let crc = u32::from_le_bytes(input.array()?);
+        if total != count.to_le_bytes() || crc != saved::checksum(number, &total) {
+            return Err(Error::Corrupt { offset: at, what: "the number of pairs" });
+        }
+        Ok(cache)
+    }
+
+    /// Adds the pairs of a block, of which so many milliseconds have passed. Returns their number, `None` if the block is none.
+    fn load_block(&self, mut block: &[u8], passed: u64) -> Option<u64> {
+        let mut count = 0;
+        while !block.is_empty() {
+            let (head, rest) = block.split_at_checked(saved::PAIR_HEAD)?;
+            let key_len = usize::from(u16::from_le_bytes(*head.first_chunk()?));
+            let value_len = u32::from_le_bytes(head[2..6].try_into().ok()?) as usize;
+            let uses = u32::from(head[6]);
+            let left = u64::from_le_bytes(*head.last_chunk()?);
+            let (key, rest) = rest.split_at_checked(key_len)?;
+            let (value, rest) = rest.split_at_checked(value_len)?;
+            (block, count) = (rest, count + 1);
+            if left != NEVER && left <= passed {
+                continue;
+            }
+            let hash = self.inner.hash(key);
+            let ttl = (left != NEVER).then(|| (left - passed).min(MAX_TTL.as_millis() as u64));
+            self.inner.write(|writer| {
+                let deadline = writer.deadline(ttl);
+                if writer.put(key, hash, value, deadline)
+                    && let Some((found, _)) = writer.cache.find(key, hash)
+                {
+                    found.bucket().set_uses(found.slot, uses.min(3));
+                }
+            });
+        }
+        Some(count)
+    }
+}
+
+fn wall_clock() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Reads, and knows how far it is.
+struct Input<R> {
+    from: R,
+    offset: u64,
+}
+
+impl<R: Read> Input<R> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes).map_err(|error| self.cut(error))?;
+        self.offset += N as u64;
+        Ok(bytes)
+    }
+
+    /// Reads so many bytes, and allocates no more than there are.
+    fn block(&mut self, length: u64, block: &mut Vec<u8>) -> Result<()> {
+        block.clear();
+        let read = self.from.by_ref().take(length).read_to_end(block)?;
+        if (read as u64) < length {
+            return Err(self.cut(io::ErrorKind::UnexpectedEof.into()));
+        }
+        self.offset += length;
+        Ok(())
+    }
+
+    fn cut(&self, error: io::Error) -> Error {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return Error::Corrupt { offset: self.offset, what: "the end is missing" };
+        }
+        error.into()
+    }
+}

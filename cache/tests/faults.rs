@@ -1,0 +1,338 @@
+//! Faults that caches of other designs had, ours among them.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
+
+use twindex_cache::{Cache, CacheOptions, Change, Error, MAX_KEY_BYTES, MIN_CAPACITY, Ttl};
+
+const MIB: usize = 1 << 20;
+const TINY: bool = cfg!(twindex_tiny);
+/// Tests wait no longer for other threads.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn megabyte() -> Cache {
+    Cache::new(CacheOptions::capacity(MIB)).unwrap()
+}
+
+#[test]
+fn value_larger_than_the_cache_evicts_nothing_and_is_counted() {
+    let cache = megabyte();
+    for number in 0..5000 {
+        assert!(cache.insert(format!("{number}"), [7; 16]).unwrap());
+    }
+    let before = cache.stats();
+    assert_eq!(before.entries, 5000);
+    for number in 0..200 {
+        assert!(!cache.insert(format!("large {number}"), vec![0; 2 * MIB]).unwrap());
+        let large = cache.get_or_compute("large", || Ok::<_, ()>(vec![1; MIB])).unwrap();
+        assert_eq!(large.len(), MIB, "what is computed is returned");
+    }
+    let after = cache.stats();
+    assert_eq!((after.entries, after.evictions, after.rejected), (5000, 0, 400));
+}
+
+#[test]
+fn large_values_leave_most_small_ones() {
+    let cache = megabyte();
+    let hot = || (0..4000).filter(|number| cache.get(format!("{number}")).is_some()).count();
+    for number in 0..4000 {
+        cache.insert(format!("{number}"), [7; 16]).unwrap();
+    }
+    (0..3).for_each(|_| _ = hot());
+    for number in 0..200 {
+        assert!(cache.insert(format!("large {number}"), vec![0; 100_000]).unwrap());
+    }
+    assert!(hot() > 3000, "{} of the hot pairs are left", hot());
+    assert_eq!(cache.stats().rejected, 0);
+}
+
+#[test]
+fn change_that_does_not_fit_leaves_the_pair() {
+    let cache = megabyte();
+    assert!(cache.insert("k", vec![1; 600_000]).unwrap());
+    let refused = cache.alter("k", |_| Change::Set(vec![2; 610_000]));
+    assert!(matches!(refused, Err(Error::NoRoom { needed: 610_001 })), "{refused:?}");
+    assert!(!cache.insert("k", vec![3; 610_000]).unwrap());
+    assert_eq!(cache.get("k"), Some(vec![1; 600_000]));
+}
+
+#[test]
+fn changed_large_value_is_never_absent_in_a_full_cache() {
+    let cache = megabyte();
+    cache.insert("k", vec![0; 60_000]).unwrap();
+    std::thread::scope(|scope| {
+        let cache = &cache;
+        let writer = scope.spawn(move || {
+            for round in 0..2000_u32 {
+                cache.insert(format!("other {}", round % 100), vec![0; 30_000]).unwrap();
+                let length = 60_000 + round as usize % 7 * 500;
+                assert!(cache.alter("k", |_| Change::Set(vec![round as u8; length])).unwrap());
+            }
+        });
+        while !writer.is_finished() {
+            let value = cache.peek("k").expect("the value is there at any time");
+            assert!(value.iter().all(|&byte| byte == value[0]), "a value is whole");
+            // So that it is worth keeping.
+            cache.get("k");
+        }
+    });
+}
+
+#[test]
+fn contended_alter_of_large_values_loses_no_change_and_never_fails() {
+    let cache = Cache::new(CacheOptions::capacity(256 << 10)).unwrap();
+    const ROUNDS: usize = 3000;
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let done = cache.alter("k", |old| {
+                        let old = old.map_or(0, |old| u64::from_le_bytes(*old.first_chunk().unwrap()));
+                        let mut new = vec![0; 5000 + old as usize % 3000];
+                        new[..8].copy_from_slice(&(old + 1).to_le_bytes());
+                        Change::Set(new)
+                    });
+                    assert!(done.expect("a lost race is no error"));
+                    cache.increment("count", 1).unwrap();
+                }
+            });
+        }
+    });
+    let value = cache.get("k").unwrap();
+    assert_eq!(u64::from_le_bytes(*value.first_chunk().unwrap()), 2 * ROUNDS as u64);
+    assert_eq!(cache.get("count").unwrap(), (2 * ROUNDS).to_string().into_bytes());
+}
+
+#[test]
+fn sleeping_reader_neither_grows_the_cache_nor_empties_it() {
+    let cache = megabyte();
+    for number in 0..5000 {
+        cache.insert(format!("{number}"), [1; 100]).unwrap();
+    }
+    cache.insert("held", [9; 50]).unwrap();
+    let (asleep, wake) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let reader = {
+        let (cache, asleep, wake) = (cache.clone(), Arc::clone(&asleep), Arc::clone(&wake));
+        std::thread::spawn(move || {
+            cache.get_with("held", |value| {
+                asleep.wait();
+                wake.wait();
+                value.to_vec()
+            })
+        })
+    };
+    asleep.wait();
+    let mut refused = 0;
+    for number in 0..20_000 {
+        refused += usize::from(!cache.insert(format!("more {number}"), [2; 100]).unwrap());
+        assert!(cache.stats().memory <= MIB);
+    }
+    assert!(refused > 0, "what a reader holds cannot be reused");
+    assert!(cache.len() > 2000, "it evicted in vain: {} pairs are left", cache.len());
+    wake.wait();
+    assert_eq!(reader.join().unwrap(), Some(vec![9; 50]));
+    for number in 0..100 {
+        assert!(cache.insert(format!("again {number}"), [2; 100]).unwrap());
+    }
+}
+
+#[test]
+fn empty_cache_takes_any_value_that_fits() {
+    for bytes in [MIN_CAPACITY, 100_000, MIB, 64 * MIB] {
+        let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
+        assert!(cache.insert("first", vec![1; bytes / 4]).unwrap(), "a quarter of {bytes}");
+        assert_eq!(cache.get("first"), Some(vec![1; bytes / 4]));
+    }
+}
+
+#[test]
+fn capacity_that_holds_no_pair_is_refused_with_the_minimum() {
+    for bytes in [0, 1, 6400, 16_000, MIN_CAPACITY - 1] {
+        let refused = Cache::new(CacheOptions::capacity(bytes)).map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains(&MIN_CAPACITY.to_string()), "{refused}");
+    }
+    assert!(matches!(
+        Cache::new(CacheOptions::max_entries(0)),
+        Err(Error::Capacity { entries: Some(0), .. })
+    ));
+    assert!(matches!(Cache::new(CacheOptions::default()), Err(Error::Capacity { .. })));
+    let cache = Cache::new(CacheOptions::capacity(usize::MAX / 2)).expect("memory is taken as it is needed");
+    assert!(cache.insert("k", "v").unwrap());
+    for bytes in MIN_CAPACITY..MIN_CAPACITY + 50 {
+        let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
+        for number in 0..500 {
+            assert!(cache.insert(format!("{number}"), [0; 20]).unwrap());
+        }
+        assert!(cache.len() > 100, "{} pairs in {bytes} bytes", cache.len());
+    }
+}
+
+#[test]
+fn stats_stay_when_the_cache_becomes_empty() {
+    let cache = megabyte();
+    cache.insert("a", "1").unwrap();
+    (0..3).for_each(|_| _ = cache.get("a"));
+    cache.get("b");
+    cache.remove("a");
+    cache.clear();
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses, stats.writes, stats.entries), (3, 1, 1, 0));
+}
+
+#[test]
+fn number_of_pairs_stays_within_its_bound_with_many_threads() {
+    let cache = Cache::new(CacheOptions::max_entries(100)).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let cache = &cache;
+            scope.spawn(move || {
+                for number in 0..5000 {
+                    cache.insert(format!("{thread}/{number}"), "x").unwrap();
+                    assert!(cache.len() <= 100);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn dropped_handle_does_not_lose_what_is_computed() {
+    let (begun, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let cache = megabyte();
+    let thread = {
+        let (cache, begun, goes_on) = (cache.clone(), Arc::clone(&begun), Arc::clone(&goes_on));
+        std::thread::spawn(move || {
+            cache.get_or_compute("k", || {
+                begun.wait();
+                goes_on.wait();
+                Ok::<_, ()>("computed")
+            })
+        })
+    };
+    begun.wait();
+    cache.clear();
+    drop(cache);
+    goes_on.wait();
+    assert_eq!(thread.join().unwrap().unwrap(), b"computed");
+}
+
+#[test]
+fn keys_of_all_lengths_are_kept_and_longer_ones_refused() {
+    let cache = megabyte();
+    for length in [0, 1, MAX_KEY_BYTES] {
+        let key = vec![5; length];
+        assert!(cache.insert(&key, &key).unwrap());
+        assert_eq!(cache.get(&key), Some(key));
+    }
+    let long = vec![5; MAX_KEY_BYTES + 1];
+    assert!(matches!(cache.insert(&long, ""), Err(Error::KeyTooLong { .. })));
+    assert!(matches!(cache.increment(&long, 1), Err(Error::KeyTooLong { .. })));
+    assert!(matches!(cache.alter(&long, |_| Change::Set(vec![])), Err(Error::KeyTooLong { .. })));
+    assert_eq!(
+        cache.insert_many(&[(&b"x"[..], ""), (&long, "")]).unwrap_err().code(),
+        "TWINDEX_KEY_TOO_LONG"
+    );
+    assert!(!cache.contains("x"), "lengths are checked before anything is written");
+    assert_eq!((cache.get(&long), cache.ttl(&long), cache.remove(&long)), (None, Ttl::Absent, false));
+}
+
+#[test]
+fn listener_hears_of_each_pair_once_and_may_write_wait_and_panic() {
+    let told = Arc::new(AtomicUsize::new(0));
+    let (send, heard) = mpsc::sync_channel(1);
+    let listener = {
+        let told = Arc::clone(&told);
+        move |_: &[u8], value: &[u8], _| {
+            assert_eq!(value, [1; 100]);
+            if told.fetch_add(1, SeqCst) == 5 {
+                panic!("a listener that panics");
+            }
+            let _ = send.try_send(());
+        }
+    };
+    let cache = Cache::new(CacheOptions::max_entries(100).eviction_listener(listener)).unwrap();
+    let mut panics = 0;
+    for number in 0..1000 {
+        let write = std::panic::AssertUnwindSafe(|| cache.insert(format!("{number}"), [1; 100]).unwrap());
+        panics += usize::from(std::panic::catch_unwind(write).is_err());
+        assert!(cache.contains(format!("{number}")), "the write has taken effect");
+    }
+    heard.recv_timeout(LIMIT).expect("the listener was called");
+    assert_eq!((panics, told.load(SeqCst)), (1, 1000 - cache.len()));
+
+    // One that writes.
+    let cell = Arc::new(std::sync::OnceLock::<Cache>::new());
+    let inner = Arc::clone(&cell);
+    let cache = Cache::new(CacheOptions::max_entries(100).eviction_listener(move |_, _, _| {
+        let cache = inner.get().unwrap();
+        assert!(cache.insert("last", "evicted").unwrap());
+        assert!(cache.get_or_compute("x", || Ok::<_, ()>("y")).is_ok());
+    }))
+    .unwrap();
+    cell.set(cache.clone()).unwrap();
+    for number in 0..300 {
+        cache.insert(format!("{number}"), "").unwrap();
+    }
+    assert!(cache.len() <= 100);
+}
+
+#[test]
+fn capacity_holds_after_any_change_of_sizes_in_both_orders() {
+    for bytes in [MIB, 8 * MIB] {
+        for first in [20, 20_000] {
+            let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
+            for (phase, size) in [first, 20_020 - first, 300, first].into_iter().enumerate() {
+                let value = vec![phase as u8; size];
+                let mut written = 0;
+                while written < 3 * bytes {
+                    let key = format!("{phase}/{written}");
+                    assert!(cache.insert(&key, &value).unwrap(), "no write is refused");
+                    cache.get(&key);
+                    written += size + 30;
+                }
+                let stats = cache.stats();
+                assert!(
+                    stats.memory <= bytes && stats.memory > bytes * (if TINY { 60 } else { 85 }) / 100,
+                    "{phase}: {stats:?}"
+                );
+                let payload = stats.entries * size;
+                assert!(
+                    size < 300 || payload > bytes * (if TINY { 50 } else { 75 }) / 100,
+                    "{phase}: {payload} of {bytes}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn pair_that_is_written_over_and_over_takes_no_more_memory() {
+    let cache = Cache::new(CacheOptions::max_entries(1000)).unwrap();
+    for number in 0..500 {
+        cache.insert(format!("{number}"), [0; 100]).unwrap();
+    }
+    for round in 0..200_000 {
+        assert!(cache.insert("counter", format!("{round:0100}")).unwrap());
+    }
+    assert_eq!(cache.len(), 501);
+    assert!(cache.stats().memory < MIB, "{:?}", cache.stats());
+}
+
+#[test]
+fn shrinking_evicts_down_to_the_new_capacity_and_growing_uses_it() {
+    let cache = Cache::new(CacheOptions::capacity(8 * MIB)).unwrap();
+    let fill = |from: usize| {
+        (from..from + 90_000).for_each(|number| _ = cache.insert(format!("{number}"), [1; 100]))
+    };
+    fill(0);
+    assert!(TINY || cache.stats().memory > 7 * MIB);
+    cache.shrink_to(MIB).unwrap();
+    assert!(cache.stats().memory <= MIB, "{:?}", cache.stats());
+    assert!(cache.len() > if TINY { 500 } else { 3000 }, "{} pairs are left", cache.len());
+    cache.shrink_to(4 * MIB).unwrap();
+    fill(100_000);
+    let memory = cache.stats().memory;
+    assert!(memory <= 4 * MIB && (TINY || memory > 3 * MIB), "{memory}");
+    assert!(matches!(cache.shrink_to(10), Err(Error::Capacity { .. })));
+}

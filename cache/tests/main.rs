@@ -1,0 +1,7 @@
+//! The promises of a cache.
+
+mod faults;
+mod model;
+mod saving;
+mod threads;
+mod times;

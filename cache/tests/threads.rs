@@ -1,0 +1,234 @@
+//! Many threads, and computations that they share.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use twindex_cache::{Cache, CacheOptions, ComputeError, Error};
+
+const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
+
+/// A value of any length that shows its key and whether it is whole.
+fn value(key: u64, random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut value = key.to_le_bytes().to_vec();
+    let length = if random.u8(..) == 0 { 20_000 } else { 200 };
+    value.resize(8 + random.usize(..length), key as u8);
+    value
+}
+
+fn check(key: u64, value: &[u8]) {
+    assert_eq!(value[..8], key.to_le_bytes());
+    assert!(value[8..].iter().all(|&byte| byte == key as u8), "a value that is not whole");
+}
+
+#[test]
+fn readers_see_whole_values_of_their_keys_while_writers_evict() {
+    for options in [CacheOptions::capacity(128 << 10), CacheOptions::max_entries(200)] {
+        let cache = Cache::new(options).unwrap();
+        thread::scope(|scope| {
+            for seed in 0..4 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    for _ in 0..ROUNDS {
+                        let key = random.u64(..2000) * random.u64(..2000) / 2000;
+                        let name = key.to_le_bytes();
+                        let found = cache.get_with(name, |value| check(key, value));
+                        match random.u8(..20) {
+                            0 => _ = cache.remove(name),
+                            1 => cache.get_many(&[name, [9; 8], name], |_, value| {
+                                value.into_iter().for_each(|value| check(key, value));
+                            }),
+                            2 if key == 0 => cache.iter().take(3).for_each(drop),
+                            3..6 => _ = cache.insert(name, value(key, &mut random)).unwrap(),
+                            _ if found.is_none() => _ = cache.insert(name, value(key, &mut random)).unwrap(),
+                            _ => {}
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn many_forms_do_what_single_calls_do() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let pairs: Vec<_> = (0..100_u64).map(|key| (key.to_le_bytes(), key.to_string())).collect();
+    assert_eq!(cache.insert_many(&pairs).unwrap(), [true; 100]);
+    let keys: Vec<_> = (50..150_u64).map(u64::to_le_bytes).collect();
+    let mut seen = Vec::new();
+    cache.get_many(&keys, |at, value| seen.push((at, value.map(<[u8]>::to_vec))));
+    for (at, (number, value)) in seen.into_iter().enumerate() {
+        assert_eq!((at, (at < 50).then(|| (at + 50).to_string().into_bytes())), (number, value));
+    }
+    let removed = cache.remove_many(&keys);
+    assert_eq!(removed.iter().filter(|removed| **removed).count(), 50);
+    assert_eq!((cache.len(), cache.stats().hits, cache.stats().misses), (50, 50, 50));
+}
+
+#[test]
+fn one_thread_computes_and_the_others_get_its_value_or_its_error() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    for fails in [false, true] {
+        let (computed, begin) = (AtomicUsize::new(0), Barrier::new(4));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    begin.wait();
+                    let done = cache.get_or_compute(if fails { "f" } else { "k" }, || {
+                        computed.fetch_add(1, SeqCst);
+                        // So that the others come to wait.
+                        (0..1000).for_each(|_| thread::yield_now());
+                        if fails { Err("no") } else { Ok("yes") }
+                    });
+                    match done {
+                        Ok(value) => assert!(!fails && value == b"yes"),
+                        Err(ComputeError::Failed(error)) => assert!(fails && *error == "no"),
+                        Err(error) => panic!("{error:?}"),
+                    }
+                });
+            }
+        });
+        assert!(fails || computed.load(SeqCst) == 1);
+        assert_eq!(cache.contains("f"), false);
+    }
+}
+
+#[test]
+fn computation_that_panics_is_taken_over() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let (begun, computed) = (Barrier::new(2), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            cache.get_or_compute("k", || -> Result<&str, ()> {
+                begun.wait();
+                (0..1000).for_each(|_| thread::yield_now());
+                panic!("a computation that panics")
+            })
+        });
+        begun.wait();
+        let second = cache.get_or_compute("k", || {
+            computed.store(true, SeqCst);
+            Ok::<_, ()>("second")
+        });
+        assert_eq!(second.unwrap(), b"second");
+        assert!(first.join().is_err());
+    });
+    assert!(computed.load(SeqCst));
+}
+
+#[test]
+fn value_is_not_kept_if_its_key_was_removed_or_written_while_it_was_computed() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    type Meanwhile = fn(&Cache);
+    let all: [(Meanwhile, Option<&[u8]>); 6] = [
+        (|cache| _ = cache.remove("k"), None),
+        (|cache| cache.clear(), None),
+        (|cache| _ = cache.remove_many(&["k"]), None),
+        (|cache| _ = cache.insert("k", "written").unwrap(), Some(b"written")),
+        (|cache| _ = cache.increment("k", 3).unwrap(), Some(b"3")),
+        (|cache| _ = cache.insert_many(&[("k", "many")]).unwrap(), Some(b"many")),
+    ];
+    for (meanwhile, kept) in all {
+        let computed = cache.get_or_compute("k", || {
+            meanwhile(&cache);
+            Ok::<_, ()>("computed")
+        });
+        assert_eq!(computed.unwrap(), b"computed");
+        assert_eq!(cache.peek("k").as_deref(), kept);
+        cache.remove("k");
+    }
+}
+
+#[test]
+fn computations_that_wait_for_each_other_are_an_error() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let own = cache.get_or_compute("k", || cache.get_or_compute("k", || Ok::<_, ()>("never")));
+    let Err(ComputeError::Failed(error)) = own else { panic!("it is an error") };
+    assert!(matches!(*error, ComputeError::Cache(Error::Circle)));
+
+    let both = Barrier::new(2);
+    let circles = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for (one, other) in [("a", "b"), ("b", "a")] {
+            let (cache, both, circles) = (&cache, &both, &circles);
+            scope.spawn(move || {
+                cache.get_or_compute(one, || {
+                    both.wait();
+                    let inner = cache.get_or_compute(other, || Ok::<_, ()>("inner"));
+                    if matches!(inner, Err(ComputeError::Cache(Error::Circle))) {
+                        circles.fetch_add(1, SeqCst);
+                    }
+                    Ok::<_, ()>("outer")
+                })
+            });
+        }
+    });
+    assert_eq!(circles.load(SeqCst), 1);
+}
+
+/// Polls futures in turns until all are ready.
+fn run_all<T>(mut tasks: Vec<std::pin::Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut done = Vec::new();
+    while !tasks.is_empty() {
+        tasks.retain_mut(|task| match task.as_mut().poll(&mut context) {
+            Poll::Ready(value) => {
+                done.push(value);
+                false
+            }
+            Poll::Pending => true,
+        });
+    }
+    done
+}
+
+/// Is pending so many times.
+async fn pause(times: usize) {
+    let mut left = times;
+    std::future::poll_fn(|context| {
+        left = left.saturating_sub(1);
+        context.waker().wake_by_ref();
+        if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+#[test]
+fn tasks_share_a_computation_and_take_over_a_dropped_one() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let computed = Arc::new(AtomicUsize::new(0));
+    let task = || {
+        let (cache, computed) = (cache.clone(), Arc::clone(&computed));
+        let task = async move {
+            let compute = || async move {
+                computed.fetch_add(1, Relaxed);
+                pause(3).await;
+                Ok::<_, ()>("value")
+            };
+            cache.get_or_compute_async("k", None, compute).await
+        };
+        Box::pin(task) as std::pin::Pin<Box<dyn Future<Output = Result<Vec<u8>, ComputeError<()>>>>>
+    };
+    for done in run_all(vec![task(), task(), task()]) {
+        assert_eq!(done.unwrap(), b"value");
+    }
+    assert_eq!(computed.load(SeqCst), 1);
+    cache.remove("k");
+    let mut first = task();
+    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let mut second = task();
+    assert!(second.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(first);
+    assert_eq!(run_all(vec![second])[0].as_ref().unwrap(), b"value");
+    assert_eq!(computed.load(SeqCst), 3);
+
+    fn is_send(_: impl Send) {}
+    is_send(cache.get_or_compute_async("k", None, || async { Ok::<_, ()>("x") }));
+    let mut ready = pin!(cache.get_or_compute_async("k", None, || async { Ok::<_, ()>("x") }));
+    assert!(ready.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+}
