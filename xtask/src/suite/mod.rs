@@ -35,6 +35,8 @@ pub(crate) enum Room {
     Benches,
     /// cli/
     Cli,
+    /// cache/
+    Cache,
     /// codec/
     Codec,
     /// format/ and durable/
@@ -57,7 +59,7 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Codec | Self::Durable | Self::Cluster => &[Tool::C],
+            Self::Engine | Self::Cache | Self::Codec | Self::Durable | Self::Cluster => &[Tool::C],
             Self::Cli | Self::Node => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],
             Self::Examples | Self::Benches | Self::Wasm | Self::Xtask => &[Tool::C, Tool::Python, Tool::Node],

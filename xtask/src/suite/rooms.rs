@@ -24,6 +24,7 @@ pub(super) fn jobs(room: Room, suite: &Suite) -> Vec<Job<'_>> {
     match room {
         Room::Tree => tree_jobs(suite),
         Room::Engine => engine(suite),
+        Room::Cache => cache(suite),
         Room::Codec => cargo_test("codec", suite).into_iter().collect(),
         Room::Durable => {
             ["format", "durable"].into_iter().filter_map(|room| cargo_test(room, suite)).collect()
@@ -76,13 +77,13 @@ const FORBIDDEN: [&str; 4] = [
     "sh -c '! git grep -n \"source = .git+\" -- \"*Cargo.lock\"'",
 ];
 
-const LICENCES: &str = "sh -c 'for package in engine codec format durable cluster cli wasm/npm bindings/python bindings/node \
+const LICENCES: &str = "sh -c 'for package in engine cache codec format durable cluster cli wasm/npm bindings/python bindings/node \
      bindings/python-cluster bindings/node-cluster; do for licence in LICENSE-MIT LICENSE-APACHE; do \
      cmp $licence $package/$licence || exit 1; done; done'";
 
 fn tree_jobs(suite: &Suite) -> Vec<Job<'_>> {
     let files = checks(|steps| {
-        for folder in [".", "format/fuzz", "engine/models", "benches/peers"] {
+        for folder in [".", "format/fuzz", "engine/models", "cache/models", "benches/peers"] {
             steps.lines(&format!("tree: rustfmt {folder}"), suite, folder, &["cargo fmt --all --check"]);
         }
         steps.check("tree: Cargo.lock", |log| {
@@ -158,6 +159,19 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
         }),
     ];
     cargo_test("engine", suite).into_iter().chain(instruments).collect()
+}
+
+fn cache(suite: &Suite) -> Vec<Job<'_>> {
+    let instruments = checks(|steps| {
+        let target = "CARGO_TARGET_DIR={target}";
+        let tiny =
+            format!("RUSTFLAGS='{TINY}' {target}/tiny-cache cargo test --locked --package=twindex-cache");
+        steps.lines("cache: tiny constants", suite, "", &[&tiny]);
+        let test = format!("{target} cargo test --locked");
+        let clippy = format!("{target} cargo clippy --locked --all-targets -- --deny=warnings");
+        steps.lines("cache: models of interleavings", suite, "cache/models", &[&test, &clippy]);
+    });
+    cargo_test("cache", suite).into_iter().chain([instruments]).collect()
 }
 
 /// A cargo command on the engine compiled with these flags, in a build folder of its own, as nothing can be shared.
