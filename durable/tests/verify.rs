@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{self, Index};
-use twindex_durable::{Changes, Durability, Error, Options, Report, Store, check, recover};
+use twindex_durable::{Durability, Error, Options, Report, Store, check, recover};
 
 /// A file with several records in the dump and in the log, and what is in it.
 fn file() -> (TempDir, PathBuf, Store) {
@@ -45,17 +45,6 @@ fn common(found: &twindex::Store, whole: &Store) -> usize {
             .count()
     };
     whole.in_memory().tables().iter().map(count).sum()
-}
-
-#[test]
-fn an_empty_file_is_recovered_to_an_empty_store_and_has_no_changes() {
-    let folder = tempdir().unwrap();
-    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
-    fs::write(&path, b"").unwrap();
-    assert_eq!(recover(&path, &to, |_| {}).unwrap().tables, []);
-    assert!(Store::open(&to).unwrap().tables().unwrap().is_empty());
-    let error = Changes::open(&path, None).unwrap_err();
-    assert!(matches!(error, Error::NoLog { .. }) && error.to_string().contains("empty"), "{error}");
 }
 
 #[test]
@@ -146,18 +135,6 @@ fn pairs_whose_table_is_lost_are_saved_beside_those_of_an_earlier_recovery() {
 }
 
 #[test]
-fn a_torn_log_is_no_damage() {
-    let (_folder, path, _store) = file();
-    let mut bytes = fs::read(&path).unwrap();
-    let whole = bytes.len();
-    bytes.extend_from_slice(b"half a record");
-    fs::write(&path, &bytes).unwrap();
-    let report = checked(&path);
-    assert!(report.damage.is_empty());
-    assert_eq!(report.torn.map(|torn| (torn.offset, torn.bytes)), Some((whole as u64, 13)));
-}
-
-#[test]
 fn a_file_that_is_there_is_not_written_over() {
     let (folder, path, _store) = file();
     let to = folder.path().join("notes.txt");
@@ -188,13 +165,4 @@ fn an_empty_file_is_an_empty_store() {
     let error = twindex_durable::Changes::open(&path, None).unwrap_err();
     assert!(error.to_string().contains("it is empty"), "{error}");
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
-}
-
-#[test]
-fn what_is_no_store_is_an_error() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("notes.txt");
-    fs::write(&path, "some notes, which are longer than a header").unwrap();
-    assert!(matches!(check(&path, |_| {}), Err(Error::Damaged { offset: 0, .. })));
-    assert!(matches!(check(folder.path().join("none"), |_| {}), Err(Error::Io { .. })));
 }
