@@ -1,13 +1,12 @@
 //! The engine's tests in one program, which compiles and links far quicker than one of each file.
 
+mod batches;
 mod cache;
 mod cache_vectors;
 mod contract;
 mod cursors;
-mod groups;
 mod memory;
 mod model;
-mod runs;
 mod shared_values;
 mod streams;
 mod vectors;

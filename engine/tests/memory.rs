@@ -8,6 +8,15 @@ use twindex::{Change, Error, Index, Store, Table};
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 
+/// A new store with a table of each index in turn.
+fn for_both(test: impl Fn(Store, Table)) {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        test(store, table);
+    }
+}
+
 /// Pairs of every size class, some of them large.
 fn fill(table: &Table, pairs: usize) -> usize {
     let values: Vec<_> = (0..pairs).map(|number| vec![7_u8; [0, 3, 40, 300, 5000][number % 5]]).collect();
@@ -33,9 +42,7 @@ fn memory_covers_what_the_values_hold() {
 
 #[test]
 fn clear_returns_memory_to_its_base() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         let base = (store.memory(), table.memory());
         for _ in 0..3 {
             fill(&table, scaled(2000, 50));
@@ -43,7 +50,7 @@ fn clear_returns_memory_to_its_base() {
             table.clear().unwrap();
             assert_eq!((store.memory(), table.memory()), base);
         }
-    }
+    });
 }
 
 /// A cursor that had stopped once kept the index that it had read, with all its memory, through a clear.
@@ -65,9 +72,7 @@ fn a_cursor_that_nobody_moves_keeps_no_memory() {
 /// The last pairs to go once left the large values of those before them behind.
 #[test]
 fn deleting_all_pairs_returns_their_memory() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         for _ in 0..3 {
             let pairs = scaled(1000, 50);
             fill(&table, pairs);
@@ -76,15 +81,13 @@ fn deleting_all_pairs_returns_their_memory() {
             }
             assert!(store.memory() < 64 << 10, "{}", store.memory());
         }
-    }
+    });
 }
 
 /// Keys of large pairs once were not counted in what waits to be freed, so hundreds of megabytes could wait.
 #[test]
 fn deleting_long_keys_returns_their_memory() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         let keys: Vec<_> = (0..scaled(400, 10)).map(|number| format!("{number:060000}")).collect();
         for key in &keys {
             assert!(table.insert(key, "").unwrap());
@@ -93,20 +96,18 @@ fn deleting_long_keys_returns_their_memory() {
             assert!(table.delete(key).unwrap());
         }
         assert!(store.memory() < 16 << 20, "{}", store.memory());
-    }
+    });
 }
 
 /// What a reader was in while it was cleared once stayed until the next clear.
 #[test]
 fn a_clear_beside_a_reader_returns_memory_later() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         table.insert("large", vec![0; 10 << 20]).unwrap();
         table.select_with("large", |_| table.clear().unwrap());
         (0..scaled(2000, 100)).for_each(|number| assert!(table.insert(number.to_string(), "").unwrap()));
         assert!(store.memory() < 1 << 20, "{}", store.memory());
-    }
+    });
 }
 
 /// A large value is made before its record or its leaf: where the limit refused these, it stayed for ever. The room
@@ -142,9 +143,7 @@ fn a_refused_write_leaves_no_large_value_behind() {
 /// it leaves in a leaf owns its large value until a small one is written over it.
 #[test]
 fn a_refused_shrinking_of_a_large_value_leaves_nothing_behind() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         let base = store.memory();
         for length in [0, 10, 500, 3000, 4090, 5000] {
             (0..20).for_each(|number| assert!(table.insert([number; 6], vec![7; 6000]).unwrap()));
@@ -167,7 +166,7 @@ fn a_refused_shrinking_of_a_large_value_leaves_nothing_behind() {
             table.clear().unwrap();
             assert_eq!(store.memory(), base);
         }
-    }
+    });
 }
 
 #[test]
@@ -220,9 +219,7 @@ fn tables_without_pairs_count_up_to_the_limit() {
 /// A handle that outlives its table's place in the store is counted until it goes too.
 #[test]
 fn an_unlisted_handle_holds_no_pairs() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         let base = store.memory();
         fill(&table, scaled(500, 50));
         let clone = table.clone();
@@ -230,7 +227,7 @@ fn an_unlisted_handle_holds_no_pairs() {
         assert!(store.memory() <= base);
         drop((table, clone));
         assert_eq!(store.memory(), Store::new().memory());
-    }
+    });
 }
 
 #[test]
@@ -488,9 +485,7 @@ fn a_delete_makes_room_for_as_much_at_once() {
 
 #[test]
 fn a_store_over_a_new_limit_keeps_its_pairs_and_refuses_to_grow() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for_both(|store, table| {
         fill(&table, 100);
         let before: BTreeMap<_, _> = table.iter().collect();
         store.set_memory_limit(Some(1));
@@ -501,7 +496,7 @@ fn a_store_over_a_new_limit_keeps_its_pairs_and_refuses_to_grow() {
         store.set_memory_limit(None);
         assert!(table.insert("new", vec![1; 16 << 20]).unwrap());
         assert_eq!(table.len(), 100);
-    }
+    });
 }
 
 proptest! {

@@ -93,7 +93,7 @@ const CALLS: [Part; 11] = [
     }),
     // One file of tests each time, over the constants of users.
     call("engine: Miri", |suite, _, round, log| {
-        let files = ["contract::", "cursors::", "model::", "memory::", "groups::", "runs::", "threads"];
+        let files = ["contract::", "cursors::", "model::", "memory::", "batches::", "threads"];
         let mut cargo = built_apart(suite, "miri", "", "cargo miri test");
         miri(&mut cargo, log)?;
         match round.one_of(&files) {

@@ -1,0 +1,272 @@
+//! Batches of pairs, which a hash table takes shard by shard, and a sorted one leaf by leaf where its keys ascend.
+
+use std::collections::BTreeMap;
+
+use twindex::{Error, Index, Store, Table};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const SEEDS: u64 = if cfg!(miri) { 1 } else { 40 };
+
+fn contents(table: &Table) -> Model {
+    let pairs: Pairs = table.iter().collect();
+    assert_eq!(pairs.len(), table.len());
+    assert!(pairs.iter().all(|(key, value)| table.select(key).as_ref() == Some(value)));
+    if table.index() == Index::Sorted {
+        let mut back: Pairs = table.scan(..).rev().collect();
+        back.reverse();
+        assert!(back == pairs);
+    }
+    pairs.into_iter().collect()
+}
+
+/// A key that is short, or begins as many others do, or is too long for a leaf.
+fn key(rng: &mut fastrand::Rng, number: u32) -> Vec<u8> {
+    let text = match rng.u8(..8) {
+        0 => format!("{number:08}"),
+        1 => format!("{number:08}{}", "x".repeat(rng.usize(..40))),
+        2 => format!("{number:08}{}", "long".repeat(rng.usize(100..300))),
+        _ => format!("{number:08}-key"),
+    };
+    text.into_bytes()
+}
+
+fn value(rng: &mut fastrand::Rng) -> Vec<u8> {
+    let len = if rng.u8(..20) == 0 { rng.usize(400..6000) } else { rng.usize(..40) };
+    vec![rng.u8(..); len]
+}
+
+/// Up to `most` pairs in the order of their keys, or in none, where some keys come twice.
+fn batch(rng: &mut fastrand::Rng, most: u32) -> Pairs {
+    let (start, step, len) = (rng.u32(..5000), rng.u32(1..4), rng.u32(..most));
+    if rng.bool() {
+        let run: Model = (0..len).map(|at| (key(rng, start + at * step), value(rng))).collect();
+        return run.into_iter().collect();
+    }
+    let keys = rng.u32(1..most);
+    (0..len).map(|_| (format!("key {}", rng.u32(..keys)).into_bytes(), value(rng))).collect()
+}
+
+#[test]
+fn batches_do_what_single_writes_do() {
+    for (index, seed) in BOTH.into_iter().flat_map(|index| (0..SEEDS).map(move |seed| (index, seed))) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let mut model = Model::new();
+        for _ in 0..30 {
+            let pairs = batch(&mut rng, 700);
+            let verb = rng.u8(..3);
+            let expected: Vec<bool> = pairs
+                .iter()
+                .map(|(key, value)| {
+                    let writes = verb > 1 || model.contains_key(key) == (verb == 1);
+                    if writes {
+                        model.insert(key.clone(), value.clone());
+                    }
+                    writes
+                })
+                .collect();
+            let found = match verb {
+                0 => table.insert_many(&pairs),
+                1 => table.replace_many(&pairs),
+                _ => table.upsert_many(&pairs),
+            };
+            assert_eq!(found.unwrap(), expected, "{index}, seed {seed}");
+            for (key, _) in batch(&mut rng, 300).into_iter().chain(pairs.into_iter().step_by(5)) {
+                assert_eq!(table.delete(&key).unwrap(), model.remove(&key).is_some());
+            }
+            if rng.u8(..4) == 0 {
+                table.reserve(rng.usize(..20_000)).unwrap();
+            }
+            if rng.u8(..15) == 0 {
+                table.clear().unwrap();
+                model.clear();
+            }
+        }
+        assert!(contents(&table) == model, "{index}, seed {seed}");
+    }
+}
+
+#[test]
+fn batches_of_many_threads_meet_single_writes() {
+    const BATCHES: u32 = if cfg!(miri) { 2 } else { 40 };
+    const LENGTH: u32 = 500;
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        // Which thread was first at a key is all that is open.
+        let first = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3_u8)
+                .map(|thread| {
+                    let table = &table;
+                    scope.spawn(move || {
+                        let mut first = Vec::new();
+                        for batch in 0..BATCHES {
+                            let keys: Vec<_> =
+                                (0..LENGTH).map(|at| (batch * LENGTH + at).to_be_bytes()).collect();
+                            let pairs: Vec<_> = keys.iter().map(|key| (*key, [thread])).collect();
+                            let inserted = match thread {
+                                0 => pairs
+                                    .iter()
+                                    .map(|(key, value)| table.insert(key, value).unwrap())
+                                    .collect(),
+                                _ => table.insert_many(&pairs).unwrap(),
+                            };
+                            first.extend(
+                                keys.iter()
+                                    .zip(inserted)
+                                    .filter(|(_, new)| *new)
+                                    .map(|(key, _)| (*key, thread)),
+                            );
+                            table.reserve((batch * LENGTH) as usize).unwrap();
+                        }
+                        first
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(first.len(), (BATCHES * LENGTH) as usize);
+        let expected: Model = first.into_iter().map(|(key, thread)| (key.to_vec(), vec![thread])).collect();
+        assert!(contents(&table) == expected);
+    }
+}
+
+#[test]
+fn runs_and_single_inserts_meet_in_the_same_leaves() {
+    const RUNS: u32 = if cfg!(miri) { 4 } else { 60 };
+    const LENGTH: u32 = 120;
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    let key = |number: u32| format!("{number:08}").into_bytes();
+    // Each thread has the numbers of its own remainder, all over the table.
+    std::thread::scope(|scope| {
+        for thread in 0..3_u32 {
+            let table = &table;
+            scope.spawn(move || {
+                for run in 0..RUNS {
+                    let run: Pairs = (0..LENGTH)
+                        .map(|at| (key((run * LENGTH + at) * 4 + thread), vec![thread as u8]))
+                        .collect();
+                    assert!(table.insert_many(&run).unwrap().into_iter().all(|inserted| inserted));
+                }
+            });
+        }
+        scope.spawn(|| {
+            for number in (0..RUNS * LENGTH).rev() {
+                assert!(table.insert(key(number * 4 + 3), [3]).unwrap());
+            }
+        });
+        scope.spawn(|| {
+            // What a scan has met does not go away again.
+            let mut seen = 0;
+            while seen < 4 * (RUNS * LENGTH) as usize {
+                let now = table.iter().count();
+                assert!(now >= seen, "{now} after {seen}");
+                seen = now;
+            }
+        });
+    });
+    let expected: Pairs =
+        (0..4 * RUNS * LENGTH).map(|number| (key(number), vec![(number % 4) as u8])).collect();
+    assert!(contents(&table) == expected.into_iter().collect());
+}
+
+/// The leaf's next pair may be of a run that came since, and not the one behind the separator.
+#[test]
+fn a_cursor_at_the_end_of_a_leaf_meets_the_run_behind_it() {
+    const KEYS: u32 = if cfg!(miri) { 20 } else { 400 };
+    let key = |number: u32, more: u32| format!("{number:06}/{more:02}").into_bytes();
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    // In no order, so that leaves have room.
+    (0..KEYS).for_each(|at| assert!(table.insert(key(at * 7919 % KEYS, 0), "first").unwrap()));
+    for number in (0..KEYS).rev() {
+        let mut cursor = table.cursor(key(number, 0).as_slice()..);
+        assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(number, 0)));
+        // Short, so that the leaf need not be replaced.
+        let run: Pairs = (1..[4, 33][number as usize % 2]).map(|more| (key(number, more), vec![])).collect();
+        assert!(table.insert_many(&run).unwrap().into_iter().all(|inserted| inserted));
+        assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(number, 1)));
+    }
+}
+
+#[test]
+fn a_batch_that_meets_the_memory_limit_keeps_its_start() {
+    let limits = || (10_000..400_000).step_by(if cfg!(miri) { 200_000 } else { 7_000 });
+    for (index, limit) in BOTH.into_iter().flat_map(|index| limits().map(move |limit| (index, limit))) {
+        let store = Store::with_memory_limit(limit);
+        let table = store.table("t", index).unwrap();
+        let mut rng = fastrand::Rng::with_seed(limit as u64);
+        let pairs: Pairs =
+            (0..4000).map(|number| (format!("{number:08}").into_bytes(), value(&mut rng))).collect();
+        match table.insert_many(&pairs) {
+            Ok(inserted) => assert!(inserted.len() == pairs.len() && inserted.into_iter().all(|one| one)),
+            Err(Error::MemoryLimit { limit: given, .. }) => assert_eq!(given, Some(limit)),
+            Err(error) => panic!("{error}"),
+        }
+        assert!(store.memory() <= limit);
+        let found = contents(&table);
+        // Of a hash table some behind the first that was refused may be there.
+        let start: Model = pairs.iter().take_while(|(key, _)| found.contains_key(key)).cloned().collect();
+        assert!(found.len() == start.len() || index == Index::Hash);
+        let written: Model = pairs.into_iter().collect();
+        assert!(found.iter().all(|(key, value)| written.get(key) == Some(value)));
+        drop(table);
+        store.drop_table("t");
+        assert_eq!(store.memory(), 0);
+    }
+}
+
+#[test]
+fn what_is_reserved_needs_about_the_memory_of_what_grew() {
+    let pairs: Vec<_> = (0..20_000_u32).map(|number| (number.to_be_bytes(), [7; 16])).collect();
+    let memory = |reserve| {
+        let store = Store::new();
+        let table = store.table("t", Index::Hash).unwrap();
+        table.reserve(reserve).unwrap();
+        table.insert_many(&pairs).unwrap();
+        assert_eq!(table.len(), pairs.len());
+        store.memory()
+    };
+    let (grown, reserved) = (memory(0), memory(pairs.len()));
+    assert!(reserved < 3 * grown, "{reserved} and {grown} bytes");
+}
+
+#[test]
+fn a_limit_refuses_what_is_reserved_beyond_it() {
+    let store = Store::with_memory_limit(1 << 20);
+    let table = store.table("t", Index::Hash).unwrap();
+    assert!(matches!(table.reserve(10_000_000), Err(Error::MemoryLimit { .. })));
+    assert!(table.insert("a", "1").unwrap() && store.memory() <= 1 << 20);
+    table.reserve(1000).unwrap();
+    assert!(store.table("s", Index::Sorted).unwrap().reserve(usize::MAX).is_ok());
+}
+
+/// What is reserved is taken step by step. Before it was asked for first, a number for which no machine has memory took all
+/// that there was, until the system ended the process.
+#[test]
+fn a_reserve_that_no_machine_has_memory_for_takes_none() {
+    let store = Store::new();
+    let table = store.table("t", Index::Hash).unwrap();
+    for pairs in [usize::MAX, isize::MAX as usize] {
+        assert!(matches!(table.reserve(pairs), Err(Error::MemoryLimit { .. })));
+        assert!(store.memory() < 1 << 20);
+    }
+}
+
+#[test]
+fn a_dropped_table_takes_no_batch() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        table.insert("a", "1").unwrap();
+        store.drop_table("t");
+        let pairs: Pairs = (0..200_u8).map(|number| (vec![number], vec![])).collect();
+        assert!(matches!(table.insert_many(&pairs), Err(Error::TableDropped { .. })));
+        assert!(table.is_empty() && !table.contains([0]));
+    }
+}
