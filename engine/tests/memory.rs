@@ -395,17 +395,6 @@ fn a_queue_does_not_grow_memory_for_ever() {
 }
 
 #[test]
-fn a_memory_limit_is_told_and_taken_back() {
-    let store = Store::new();
-    assert_eq!(store.memory_limit(), None);
-    store.set_memory_limit(Some(1 << 20));
-    assert_eq!(store.memory_limit(), Some(1 << 20));
-    store.set_memory_limit(None);
-    assert_eq!(store.memory_limit(), None);
-    assert_eq!(Store::with_memory_limit(4096).memory_limit(), Some(4096));
-}
-
-#[test]
 fn a_store_fills_up_to_its_limit_and_no_further() {
     const LIMIT: usize = 8 << 20;
     let value = vec![1; LIMIT / 64];
