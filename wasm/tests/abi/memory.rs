@@ -298,43 +298,6 @@ fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
     }
 }
 
-#[test]
-fn memory_is_used_again_after_a_store_was_closed() {
-    let mut guest = Guest::new();
-    let mut sizes = Vec::new();
-    for _ in 0..8 {
-        let store = guest.store_new(None).unwrap();
-        let table = guest.table(store, b"t", "sorted").unwrap();
-        for number in 0..20_000_u32 {
-            guest.insert(table, &number.to_be_bytes(), &[1; 64]).unwrap();
-        }
-        guest.dump(store).unwrap();
-        guest.close(store).unwrap();
-        sizes.push(guest.memory.data_size(&guest.store));
-    }
-    assert!(sizes[7] <= sizes[1] + MIB, "it grows with every store: {sizes:?}");
-}
-
-#[test]
-fn a_store_of_three_gibibytes_is_read_and_written() {
-    const VALUES: u32 = 3100;
-    let (mut guest, store, table) = Guest::with_table(ALL_MEMORY, "hash");
-    let mut value = vec![7; MIB];
-    for number in 0..VALUES {
-        value[..4].copy_from_slice(&number.to_be_bytes());
-        assert!(guest.insert(table, &number.to_be_bytes(), &value).unwrap());
-    }
-    assert!(guest.memory_of(store).unwrap() > 3 << 30);
-    for number in 0..VALUES {
-        let key = number.to_be_bytes();
-        let right = |found: &[u8]| found.len() == MIB && found.starts_with(&key) && found.ends_with(&[7]);
-        assert_eq!(guest.select_with(table, &key, right), Ok(Some(true)), "{number}");
-    }
-    assert!(guest.delete(table, &7_u32.to_be_bytes()).unwrap());
-    assert!(guest.insert(table, b"again", &value).unwrap());
-    assert_eq!(guest.len(table), Ok(VALUES as usize));
-}
-
 /// The system lays a huge page only where all of it is memory when it is first used. Of a memory that grew by just what was
 /// needed, whose end the allocator used at once, not a thirteenth lay on huge pages.
 #[cfg(target_os = "linux")]

@@ -66,31 +66,6 @@ fn there_is_no_last_error_before_a_call_has_failed() {
 }
 
 #[test]
-fn two_instances_know_nothing_of_each_other() {
-    let (mut one, mut other) = (Guest::new(), Guest::new());
-    let (store, stranger) = (one.store_new(None).unwrap(), other.store_new(None).unwrap());
-    assert_eq!(store, stranger, "each counts its own handles");
-    let (table, strange_table) =
-        (one.table(store, b"t", "hash").unwrap(), other.table(stranger, b"t", "hash").unwrap());
-    one.insert(table, b"k", b"one").unwrap();
-    other.insert(strange_table, b"k", b"other").unwrap();
-    one.close(store).unwrap();
-    assert_eq!(one.select(table, b"k").unwrap_err().code, "TWINDEX_CLOSED");
-    assert_eq!(other.select(strange_table, b"k").unwrap().unwrap(), b"other");
-}
-
-#[test]
-fn a_dump_of_one_instance_loads_in_another() {
-    let (mut one, mut other) = (Guest::new(), Guest::new());
-    let store = one.store_new(None).unwrap();
-    let table = one.table(store, b"t", "sorted").unwrap();
-    one.insert(table, b"k", b"v").unwrap();
-    let loaded = other.load(&one.dump(store).unwrap()).unwrap();
-    let loaded_table = other.table(loaded, b"t", "sorted").unwrap();
-    assert_eq!(other.select(loaded_table, b"k").unwrap().unwrap(), b"v");
-}
-
-#[test]
 fn a_dump_loads_within_a_memory_limit_or_not_at_all() {
     let (mut guest, store, table) = Guest::with_table(ALL_MEMORY, "hash");
     for number in 0..1000_u32 {
