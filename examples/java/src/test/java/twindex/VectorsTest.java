@@ -99,42 +99,33 @@ final class VectorsTest {
 
     private static Object argument(String name, JsonNode step) {
         JsonNode value = step.path(name);
-        switch (name) {
-            case "gt", "lt" -> {
-                return step.has(name) ? Bound.excluding(read(value))
-                        : step.has(name + "e") ? Bound.including(read(step.get(name + "e")))
-                        : step.has("prefix") ? Bound.prefix(read(step.get("prefix"))) : Bound.NONE;
-            }
-            case "bytes", "limit", "all" -> {
-                return value.asLong(Twindex.NO_LIMIT);
-            }
-            case "reverse" -> {
-                return value.asBoolean() ? 1 : 0;
-            }
-            case "by" -> {
-                return value.asLong();
-            }
-            case "keys", "pairs", "swaps", "amounts" -> {
-                ByteArrayOutputStream block = new ByteArrayOutputStream();
-                for (JsonNode item : value) {
-                    byte[] key = read(item.isArray() ? item.get(0) : item);
-                    switch (name) {
-                        case "keys" -> Twindex.pack(block, key);
-                        case "pairs" -> Twindex.pack(block, key, read(item.get(1)));
-                        case "swaps" -> Twindex.pack(block, key, read(item.get(1)), read(item.get(2)));
-                        default -> {
-                            ByteBuffer head = Twindex.little(new byte[12]).putInt(key.length).putLong(item.get(1).asLong());
-                            block.writeBytes(head.array());
-                            block.writeBytes(key);
-                        }
-                    }
+        return switch (name) {
+            case "gt", "lt" -> step.has(name) ? Bound.excluding(read(value))
+                    : step.has(name + "e") ? Bound.including(read(step.get(name + "e")))
+                    : step.has("prefix") ? Bound.prefix(read(step.get("prefix"))) : Bound.NONE;
+            case "bytes", "limit", "all" -> value.asLong(Twindex.NO_LIMIT);
+            case "reverse" -> value.asBoolean() ? 1 : 0;
+            case "by" -> value.asLong();
+            case "keys", "pairs", "swaps", "amounts" -> block(name, value);
+            default -> read(value);
+        };
+    }
+
+    private static byte[] block(String name, JsonNode items) {
+        ByteArrayOutputStream block = new ByteArrayOutputStream();
+        for (JsonNode item : items) {
+            byte[] key = read(item.isArray() ? item.get(0) : item);
+            switch (name) {
+                case "keys" -> Twindex.pack(block, key);
+                case "pairs" -> Twindex.pack(block, key, read(item.get(1)));
+                case "swaps" -> Twindex.pack(block, key, read(item.get(1)), read(item.get(2)));
+                default -> {
+                    block.writeBytes(Twindex.little(new byte[12]).putInt(key.length).putLong(item.get(1).asLong()).array());
+                    block.writeBytes(key);
                 }
-                return block.toByteArray();
-            }
-            default -> {
-                return read(value);
             }
         }
+        return block.toByteArray();
     }
 
     private Object run(JsonNode step) {
@@ -142,8 +133,8 @@ final class VectorsTest {
         Handle table = handles.get(step.path("table").asText("t"));
         String id = step.path("id").asText();
         String names = ARGUMENTS.getOrDefault(verb, "");
-        Object[] passed = Arrays.stream(names.split(",")).filter(name -> !name.isEmpty())
-                .map(name -> argument(name, step)).toArray();
+        Object[] passed = names.isEmpty() ? new Object[0]
+                : Arrays.stream(names.split(",")).map(name -> argument(name, step)).toArray();
         switch (verb) {
             case "load" -> engine.load(read(step.get("bytes")), Twindex.NO_LIMIT).close();
             case "close" -> store.close();
