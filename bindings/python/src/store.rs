@@ -219,7 +219,8 @@ impl Store {
     /// >>> store.tables()
     /// [('users', 'hash'), ('words', 'sorted')]
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        let tables = self.0.open()?.tables()?;
+        let store = self.0.open()?;
+        let tables = py.detach(|| store.tables())?;
         let pairs = gather(
             py,
             tables.iter().map(|table| {

@@ -122,6 +122,7 @@ PAIRS = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
         lambda _, table: dict(table),
         lambda _, table: table == dict(PAIRS),
         lambda store, _: store.stats(),
+        lambda store, _: store.tables(),
     ],
 )
 def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]) -> None:
