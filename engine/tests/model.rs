@@ -2,35 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Checked, Op};
+use crate::history::Checked;
 use crate::scale::scaled;
 use crate::sound::assert_sound;
 use crate::strategies::{config, history};
 use proptest::prelude::*;
 use twindex::{Index, Store, Table};
 
-fn check(index: Index, ops: &[Op]) {
-    let store = Store::new();
-    let table = store.table("t", index).expect("a new table");
-    let mut checked = Checked::new(store, table, b"");
-    for op in ops {
-        checked.run(op);
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn a_table_does_what_a_map_does(index in prop::sample::select(&BOTH[..]), ops in history(b"")) {
+        let store = Store::new();
+        let table = store.table("t", index).expect("a new table");
+        let mut checked = Checked::new(store, table, b"");
+        for op in &ops {
+            checked.run(op);
+        }
+        checked.finish();
     }
-    checked.finish();
 }
 
 proptest! {
     #![proptest_config(config(100))]
-
-    #[test]
-    fn a_hash_table_does_what_a_map_does(ops in history(b"")) {
-        check(Index::Hash, &ops);
-    }
-
-    #[test]
-    fn a_sorted_table_does_what_a_sorted_map_does(ops in history(b"")) {
-        check(Index::Sorted, &ops);
-    }
 
     /// Opens, drops and lists tables.
     #[test]
@@ -69,13 +66,8 @@ proptest! {
 
 /// Enough pairs that every part of an index grows and shrinks many times.
 #[test]
-fn a_large_hash_table_does_what_a_map_does() {
-    grow_and_shrink(Index::Hash);
-}
-
-#[test]
-fn a_large_sorted_table_does_what_a_sorted_map_does() {
-    grow_and_shrink(Index::Sorted);
+fn a_large_table_does_what_a_map_does() {
+    BOTH.into_iter().for_each(grow_and_shrink);
 }
 
 fn grow_and_shrink(index: Index) {

@@ -8,28 +8,22 @@ use proptest::prelude::*;
 use twindex::{Index, Store};
 
 use crate::history::{Checked, Op};
-use crate::{Sound, join, strategies};
+use crate::{BOTH, Sound, join, strategies};
 
 proptest! {
-    #![proptest_config(strategies::config(12))]
+    #![proptest_config(strategies::config(24))]
 
     #[test]
-    fn threads_on_their_own_keys_do_not_meet_in_a_hash_table(histories in histories()) {
-        check(Index::Hash, &histories);
-    }
-
-    #[test]
-    fn threads_on_their_own_keys_do_not_meet_in_a_sorted_table(histories in histories()) {
-        check(Index::Sorted, &histories);
+    fn threads_on_their_own_keys_do_not_meet(
+        index in prop::sample::select(&BOTH[..]),
+        histories in OWN.map(strategies::history),
+    ) {
+        check(index, &histories);
     }
 }
 
 /// What the keys of each thread start with.
 const OWN: [&[u8]; 3] = [b"a", b"b", b"\xff"];
-
-fn histories() -> impl Strategy<Value = [Vec<Op>; 3]> {
-    OWN.map(strategies::history)
-}
 
 fn check(index: Index, histories: &[Vec<Op>; 3]) {
     let store = Store::new();
