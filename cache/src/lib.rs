@@ -538,6 +538,24 @@ mod pages {
         }
     }
 
+    /// Changes the length of memory, which keeps its pages and may move. `None` where only the allocator could, or if it fails.
+    ///
+    /// # Safety
+    /// The memory came from `map` or this, with this length, and nobody uses it.
+    pub(super) unsafe fn resize(at: NonNull<u8>, from: usize, to: usize) -> Option<NonNull<u8>> {
+        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
+        {
+            // SAFETY: P1, the caller's promise.
+            let moved = unsafe { libc::mremap(at.as_ptr().cast(), from, to, libc::MREMAP_MAYMOVE) };
+            (moved != libc::MAP_FAILED).then(|| NonNull::new(moved.cast())).flatten()
+        }
+        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+        {
+            let _ = (at, from, to);
+            None
+        }
+    }
+
     /// Gives the pages of this memory back, which stays mapped and takes new ones when it is written. Returns whether it did.
     ///
     /// # Safety
@@ -1386,6 +1404,14 @@ struct Swept {
     dropped: usize,
 }
 
+/// Memory of a segment that is no longer used: its length, and how much at its end was given back to the system.
+#[derive(Clone, Copy)]
+struct Spare {
+    at: NonNull<u8>,
+    bytes: usize,
+    discarded: usize,
+}
+
 #[derive(Clone, Copy)]
 enum Retired {
     Segment(usize),
@@ -1418,8 +1444,8 @@ struct State {
     /// Segments, oldest first.
     queues: [VecDeque<usize>; 2],
     totals: [Total; 2],
-    /// Segments of the usual length that are ready for use, and how much of each was given back to the system.
-    spare: Vec<(NonNull<u8>, usize)>,
+    /// Memory of segments that is ready for use.
+    spare: Vec<Spare>,
     limbo: Limbo<Retired>,
     limbo_bytes: usize,
     /// Whether a write has waited in vain for what is in the limbo.
@@ -1458,7 +1484,7 @@ unsafe impl Send for State {}
 impl State {
     /// The memory of spare segments that is resident.
     fn spare_bytes(&self) -> usize {
-        self.spare.iter().map(|(_, discarded)| self.standard - discarded).sum()
+        self.spare.iter().map(|spare| spare.bytes - spare.discarded).sum()
     }
 
     fn pairs(&self) -> usize {
@@ -1470,6 +1496,39 @@ impl State {
         (self.bytes - self.used.min(self.bytes))
             .saturating_add(self.spare_bytes())
             .saturating_add(self.limbo_bytes)
+    }
+
+    /// Gives spare memory back to the system.
+    fn drop_spare(&mut self) -> bool {
+        let Some(Spare { at, bytes, discarded }) = self.spare.pop() else { return false };
+        // SAFETY: P1. It was on the spare list.
+        unsafe { pages::unmap(at, bytes) };
+        self.used -= bytes - discarded;
+        self.mapped -= bytes - discarded;
+        true
+    }
+
+    /// Takes spare memory of this length, or a little longer. On Linux other memory gets this length, and keeps its pages,
+    /// which are then not zeroed and brought anew. Returns it and its length.
+    fn take_spare(&mut self, bytes: usize) -> Option<(NonNull<u8>, usize)> {
+        let nearest = |(_, spare): &(usize, &Spare)| {
+            if spare.bytes < bytes { (1, bytes - spare.bytes) } else { (0, spare.bytes - bytes) }
+        };
+        let (number, &spare) = self.spare.iter().enumerate().min_by_key(nearest)?;
+        let fits = spare.bytes >= bytes
+            && spare.bytes - bytes <= bytes / 16
+            && self.used - self.spare_bytes() + spare.bytes <= self.bytes;
+        let (at, bytes) = if fits {
+            (spare.at, spare.bytes)
+        } else {
+            // SAFETY: P1. It is on the spare list.
+            (unsafe { pages::resize(spare.at, spare.bytes, bytes)? }, bytes)
+        };
+        self.spare.swap_remove(number);
+        self.used = self.used + bytes + spare.discarded - spare.bytes;
+        self.mapped = self.mapped + bytes + spare.discarded - spare.bytes;
+        while self.used > self.bytes && self.drop_spare() {}
+        Some((at, bytes))
     }
 
     /// The length of a usual segment of a cache with this capacity.
@@ -1634,14 +1693,7 @@ impl Writer<'_> {
         if (state.used - state.spare_bytes()).saturating_add(bytes).saturating_add(reserve) > state.bytes {
             return None;
         }
-        while state.used.saturating_add(bytes) > state.bytes
-            && let Some((at, discarded)) = state.spare.pop()
-        {
-            // SAFETY: P1. It was on the spare list.
-            unsafe { pages::unmap(at, state.standard) };
-            state.used -= state.standard - discarded;
-            state.mapped -= state.standard - discarded;
-        }
+        while state.used.saturating_add(bytes) > state.bytes && state.drop_spare() {}
         let at = pages::map(bytes)?;
         self.state.used += bytes;
         Some(at)
@@ -1670,23 +1722,19 @@ impl Writer<'_> {
 
     /// Frees a segment that comes out of the limbo.
     fn free(&mut self, number: usize) {
-        /// So many are kept for reuse.
-        const SPARES: usize = 2;
+        /// So many are kept for reuse, and so many bytes or four segments.
+        const SPARES: usize = 8;
+        const SPARE_BYTES: usize = tuned(256 << 10, 4096);
         let state = &mut *self.state;
         let segment = &mut state.segments[number];
         segment.phase = Phase::Free;
-        let (at, bytes, discarded, resident) =
-            (segment.at, segment.bytes, segment.discarded, segment.resident());
-        state.limbo_bytes -= resident;
+        let (at, bytes, discarded) = (segment.at, segment.bytes, segment.discarded);
+        state.limbo_bytes -= bytes - discarded;
         state.free.push(number);
-        if bytes == state.standard && state.spare.len() < SPARES {
-            state.spare.push((at, discarded));
-            return;
+        state.spare.push(Spare { at, bytes, discarded });
+        if state.spare.len() > SPARES || state.spare_bytes() > SPARE_BYTES.max(4 * state.standard) {
+            state.drop_spare();
         }
-        // SAFETY: P1. It was in the limbo.
-        unsafe { pages::unmap(at, bytes) };
-        state.used -= resident;
-        state.mapped -= resident;
     }
 
     /// A new segment at the end of a queue. If `moving`, it may use the memory that is kept for sweeping.
@@ -1700,17 +1748,13 @@ impl Writer<'_> {
         }
         let reserve = if moving { 0 } else { state.standard };
         let others = (state.used - state.spare_bytes()).saturating_add(bytes);
-        let at = if bytes == state.standard
-            && others.saturating_add(reserve) <= state.bytes
-            && let Some((at, discarded)) = state.spare.pop()
-        {
-            state.used += discarded;
-            state.mapped += discarded;
-            at
+        let has_room = others.saturating_add(reserve) <= state.bytes;
+        let (at, bytes) = if has_room && let Some(spare) = state.take_spare(bytes) {
+            spare
         } else {
             let at = self.map(bytes, reserve)?;
             self.state.mapped += bytes;
-            at
+            (at, bytes)
         };
         let state = &mut *self.state;
         let segment = Segment {
@@ -1805,12 +1849,6 @@ impl Writer<'_> {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
         if state.bytes == usize::MAX && state.mapped / 256 > state.standard && state.standard * 2 <= most {
-            while let Some((at, discarded)) = state.spare.pop() {
-                // SAFETY: P1. It was on the spare list.
-                unsafe { pages::unmap(at, state.standard) };
-                state.used -= state.standard - discarded;
-                state.mapped -= state.standard - discarded;
-            }
             state.standard *= 2;
         }
     }
@@ -2635,7 +2673,7 @@ impl Drop for Inner {
             number += 1 << (directory.depth - block.depth());
             all.push((block.at, block.bytes()));
         }
-        all.extend(state.spare.iter().map(|(at, _)| (*at, state.standard)));
+        all.extend(state.spare.iter().map(|spare| (spare.at, spare.bytes)));
         all.extend(state.limbo.drain().filter_map(|retired| match retired {
             Retired::Pages(at, bytes) => Some((at, bytes)),
             Retired::Segment(_) => None,
@@ -3186,12 +3224,7 @@ impl Writer<'_> {
     fn resize(&mut self, bytes: usize) {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
-        while let Some((at, discarded)) = state.spare.pop() {
-            // SAFETY: P1. It was on the spare list.
-            unsafe { pages::unmap(at, state.standard) };
-            state.used -= state.standard - discarded;
-            state.mapped -= state.standard - discarded;
-        }
+        while state.drop_spare() {}
         (state.bytes, state.standard) = (bytes, State::standard_of(bytes).min(most));
         state.was_full = false;
     }
