@@ -1,21 +1,24 @@
 //! The verbs of a hash table as commands: each pair is a string of its own.
 
+use std::io::Write as _;
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisWrite as _, Value};
 
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::names::Layout;
 use crate::pairs::{Put, Swap};
 use crate::router::Op;
-use crate::slot;
 
 fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
-    let key = layout.key(key);
-    let mut cmd = Cmd::with_capacity(4, key.len() + 32);
-    cmd.arg(name).arg(&key[..]);
-    Op::new(slot::of(&key), cmd)
+    let mut cmd = Cmd::with_capacity(4, layout.prefix.len() + key.len() + 32);
+    cmd.arg(name);
+    // This cannot fail: it writes into the command.
+    let mut whole = cmd.writer_for_next_arg();
+    let _ = whole.write_all(&layout.prefix).and_then(|()| whole.write_all(key));
+    drop(whole);
+    Op::new(layout.slot(key), cmd)
 }
 
 pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
@@ -57,12 +60,11 @@ pub(crate) fn increment(layout: &Layout, key: &[u8], by: i64) -> Op {
 }
 
 pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
-    let key = layout.key(key);
-    let mut cmd = functions::call("swap_one", &[&key]);
+    let mut cmd = functions::call("swap_one", &[&layout.key(key)]);
     for value in [expected, new] {
         cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
     }
-    let mut op = Op::new(slot::of(&key), cmd);
+    let mut op = Op::new(layout.slot(key), cmd);
     op.bytes = expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len);
     op
 }

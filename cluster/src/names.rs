@@ -30,6 +30,8 @@ pub(crate) struct Layout {
     pub(crate) generation: String,
     /// What all its keys begin with.
     pub(crate) prefix: Vec<u8>,
+    /// The checksum of that, by which slots are found without what all keys have.
+    prefix_crc: slot::State,
     /// None for a hash table.
     pub(crate) partitions: Vec<Partition>,
     /// About how many bytes a pair has, as the last page that was read says; 0 before there was one.
@@ -74,9 +76,12 @@ impl Names {
             Partition { slot: slot::of(tag.to_string().as_bytes()), pairs: key("pairs"), order: key("order") }
         };
         let partitions = (0..partitions).map(partition).collect();
+        let mut prefix_crc = slot::State::new();
+        prefix_crc.update(prefix.as_bytes());
         Layout {
             generation: generation.into(),
             prefix: prefix.into_bytes(),
+            prefix_crc,
             partitions,
             pair_bytes: AtomicUsize::new(0),
         }
@@ -108,7 +113,7 @@ impl Layout {
 
     /// The slot in which a pair lies.
     pub(crate) fn slot(&self, key: &[u8]) -> u16 {
-        self.part(key).map_or_else(|| slot::of(&self.key(key)), |partition| partition.slot)
+        self.part(key).map_or_else(|| slot::after(self.prefix_crc, key), |partition| partition.slot)
     }
 
     /// The pattern of all keys of the table.
@@ -169,7 +174,11 @@ mod tests {
     #[test]
     fn no_table_has_the_keys_of_another() {
         let names = Names::new("tw");
-        assert_eq!(names.layout("users", "3", 0).key(b"ada"), b"tw:users:3:ada");
+        let users = names.layout("users", "3", 0);
+        assert_eq!(users.key(b"ada"), b"tw:users:3:ada");
+        for key in ["", "ada", "{ada}mail", "a{da}", "{}ada", "{ada", "}{", "{}{ada}"].map(str::as_bytes) {
+            assert_eq!(users.slot(key), slot::of(&users.key(key)));
+        }
         assert_eq!(names.layout("a:1", "2", 0).prefix, b"tw:a%3A1:2:");
         assert_eq!(names.layout("{x}*", "2", 0).pattern(), b"tw:%7Bx%7D%2A:2:*");
         assert_ne!(names.layout("{catalogue}", "2", 0).prefix, names.catalogue());

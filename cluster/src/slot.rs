@@ -3,14 +3,27 @@
 /// How many slots a cluster has.
 pub(crate) const SLOTS: u16 = 16_384;
 
+/// A checksum that goes on where other bytes ended.
+pub(crate) type State = crc16::State<crc16::XMODEM>;
+
 /// The slot of a key: of the text in its first braces, where there is some, else of the whole.
 pub(crate) fn of(key: &[u8]) -> u16 {
-    crc(tag(key)) % SLOTS
+    after(State::new(), key)
+}
+
+/// The slot of a key that goes on after these bytes, in which nothing is in braces.
+pub(crate) fn after(mut before: State, key: &[u8]) -> u16 {
+    let tag = tag(key);
+    if tag.len() < key.len() {
+        return crc(tag) % SLOTS;
+    }
+    before.update(key);
+    before.get() % SLOTS
 }
 
 /// The checksum that spreads keys over slots, and over the partitions of a sorted table.
 pub(crate) fn crc(bytes: &[u8]) -> u16 {
-    crc16::State::<crc16::XMODEM>::calculate(bytes)
+    State::calculate(bytes)
 }
 
 fn tag(key: &[u8]) -> &[u8] {

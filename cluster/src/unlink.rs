@@ -7,7 +7,6 @@ use crate::functions;
 use crate::keys::KeyWalk;
 use crate::names::{Layout, Partition};
 use crate::router::{Kind, Op, Router};
-use crate::slot;
 
 /// Removes all keys, also where some servers fail. Removing one twice removes it once, so this is tried again where an outcome
 /// is unknown.
@@ -43,10 +42,9 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
         ops = keys
             .iter()
             .map(|key| {
-                let key = layout.key(key);
                 let mut cmd = redis::cmd("UNLINK");
-                cmd.arg(&key[..]);
-                Op::new(slot::of(&key), cmd)
+                cmd.arg(layout.key(key));
+                Op::new(layout.slot(key), cmd)
             })
             .collect();
     }
