@@ -71,7 +71,7 @@
 // bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next seven, and each bucket on the way
 // counts it as passed. A block without room is rebuilt with one page more, or as two. One with few pairs is rebuilt smaller.
 //
-// *Ghosts* are 16-bit fingerprints of evicted keys, in lines of 31 beside the buckets, each line a small ring. They grow and
+// *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small ring. They grow and
 // shrink with the block, so that remembering costs bounded steps too.
 //
 // The life of one insert. Hash the key. Lock the state. Sweep some records if memory is short. Allot the record's
@@ -1510,13 +1510,15 @@ impl State {
 
     /// Takes spare memory of this length, or a little longer. On Linux other memory gets this length, and keeps its pages,
     /// which are then not zeroed and brought anew. Returns it and its length.
-    fn take_spare(&mut self, bytes: usize) -> Option<(NonNull<u8>, usize)> {
+    fn take_spare(&mut self, bytes: usize, unit: u32) -> Option<(NonNull<u8>, usize)> {
         let nearest = |(_, spare): &(usize, &Spare)| {
             if spare.bytes < bytes { (1, bytes - spare.bytes) } else { (0, spare.bytes - bytes) }
         };
         let (number, &spare) = self.spare.iter().enumerate().min_by_key(nearest)?;
         let fits = spare.bytes >= bytes
             && spare.bytes - bytes <= bytes / 16
+            // A position has bits for no more.
+            && spare.bytes <= 1 << (OFFSET_BITS + unit)
             && self.used - self.spare_bytes() + spare.bytes <= self.bytes;
         let (at, bytes) = if fits {
             (spare.at, spare.bytes)
@@ -1749,7 +1751,7 @@ impl Writer<'_> {
         let reserve = if moving { 0 } else { state.standard };
         let others = (state.used - state.spare_bytes()).saturating_add(bytes);
         let has_room = others.saturating_add(reserve) <= state.bytes;
-        let (at, bytes) = if has_room && let Some(spare) = state.take_spare(bytes) {
+        let (at, bytes) = if has_room && let Some(spare) = state.take_spare(bytes, self.cache.unit) {
             spare
         } else {
             let at = self.map(bytes, reserve)?;
@@ -2261,7 +2263,7 @@ impl Writer<'_> {
         let current = state.victim.filter(|victim| victim.task == Task::Expire).map(|victim| victim.segment);
         let due = current.or_else(|| all.filter(|(_, one)| is_due(one)).map(|(at, _)| at).next());
         let Some(number) = due else {
-            self.state.next_look = self.now + EVERY;
+            self.state.next_look = self.now.saturating_add(EVERY);
             return;
         };
         if self.state.segments[number].phase == Phase::Open {
@@ -2540,7 +2542,7 @@ impl Writer<'_> {
             self.state.expires = true;
             self.now = self.cache.clock.now();
         }
-        self.now + ttl
+        self.now.saturating_add(ttl)
     }
 
     /// Writes a pair, in the place of the one that its key has. Returns false, and changes nothing, if there is no room.
@@ -3295,11 +3297,11 @@ enum Outcome {
     Abandoned,
 }
 
-/// The threads that wait for a flight, each with the thread that computes it. It is a list for all caches, since computations
-/// of one may ask another one.
-static WAITING: std::sync::Mutex<Vec<(ThreadId, ThreadId)>> = std::sync::Mutex::new(Vec::new());
+/// The threads that wait, each with the flight that it waits for. It is a list for all caches, since computations of one may
+/// ask another one.
+static WAITING: std::sync::Mutex<Vec<(ThreadId, Arc<Flight>)>> = std::sync::Mutex::new(Vec::new());
 
-fn waiting() -> std::sync::MutexGuard<'static, Vec<(ThreadId, ThreadId)>> {
+fn waiting() -> std::sync::MutexGuard<'static, Vec<(ThreadId, Arc<Flight>)>> {
     WAITING.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -3307,22 +3309,21 @@ fn waiting() -> std::sync::MutexGuard<'static, Vec<(ThreadId, ThreadId)>> {
 struct Waits(ThreadId);
 
 impl Waits {
-    /// Begins to wait for a thread, unless that one waits for us.
-    fn begin(leader: Option<ThreadId>) -> Result<Option<Self>> {
-        let Some(leader) = leader else { return Ok(None) };
+    /// Begins to wait for a flight, unless the thread that computes it waits for us. A thread whose flight has landed waits for
+    /// nobody, even if it does not run yet.
+    fn begin(flight: &Arc<Flight>) -> Result<Self> {
         let (me, mut all) = (this_thread(), waiting());
-        let mut last = leader;
-        loop {
-            if last == me {
+        let mut last = Some(Arc::clone(flight));
+        while let Some(leader) =
+            last.as_ref().filter(|flight| flight.is_flying()).and_then(|flight| flight.leader)
+        {
+            if leader == me {
                 return Err(Error::Circle);
             }
-            match all.iter().find(|(thread, _)| *thread == last) {
-                Some((_, next)) => last = *next,
-                None => break,
-            }
+            last = all.iter().find(|(thread, _)| *thread == leader).map(|(_, flight)| Arc::clone(flight));
         }
-        all.push((me, leader));
-        Ok(Some(Self(me)))
+        all.push((me, Arc::clone(flight)));
+        Ok(Self(me))
     }
 }
 
@@ -3345,9 +3346,13 @@ impl Flight {
         }
     }
 
+    fn is_flying(&self) -> bool {
+        matches!(*lock(&self.outcome), Outcome::Flying(_))
+    }
+
     /// Waits for the outcome, as a thread.
-    fn wait(&self) -> Result<Outcome> {
-        let _waits = Waits::begin(self.leader)?;
+    fn wait(self: &Arc<Self>) -> Result<Outcome> {
+        let _waits = Waits::begin(self)?;
         if cfg!(all(target_family = "wasm", not(target_feature = "atomics"))) {
             // There is no other thread that could compute.
             return Err(Error::Circle);

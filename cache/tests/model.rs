@@ -127,9 +127,11 @@ fn larger_capacity_of_mixed_sizes_shows_only_what_was_written_last() {
 
 #[test]
 fn few_entries_show_only_what_was_written_last() {
-    for (seed, entries) in [(1, 1), (2, 2), (3, 7), (4, 100), (5, 1000)] {
+    let all = [(1, 1), (2, 2), (3, 7), (4, 100), (5, 1000)];
+    for &(seed, entries) in &all[..if cfg!(miri) { 3 } else { 5 }] {
         let (bytes, keys) = (None, 3 * entries + 5);
         run(Run { bytes, entries: Some(entries), keys, longest: 3000, steps: STEPS / 2, seed });
     }
-    run(Run { bytes: Some(256 << 10), entries: Some(500), keys: 2000, longest: 3000, steps: STEPS, seed: 9 });
+    let bytes = Some(256 << 10);
+    run(Run { bytes, entries: Some(500), keys: 2000, longest: 3000, steps: STEPS / 2, seed: 9 });
 }

@@ -67,6 +67,16 @@ impl Cache for twindex::Cache {
     }
 }
 
+impl Cache for twindex_cache::Cache {
+    fn get(&self, key: &[u8]) -> Option<u8> {
+        self.get_with(key, |value| value[0])
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
+        self.insert(key, value).is_ok_and(|is_kept| is_kept)
+    }
+}
+
 /// Plain LRU, behind a mutex.
 impl Cache for Mutex<schnellru::LruMap<Bytes, Bytes>> {
     fn get(&self, key: &[u8]) -> Option<u8> {
@@ -103,6 +113,13 @@ fn make(name: &str, limit: Limit) -> Box<dyn Cache> {
     };
     match name {
         "twindex" => Box::new(ours(limit)),
+        "twindex-cache" => {
+            let options = match limit {
+                Limit::Entries(most) => twindex_cache::CacheOptions::max_entries(most),
+                Limit::Bytes(most) => twindex_cache::CacheOptions::capacity(most),
+            };
+            Box::new(twindex_cache::Cache::new(options).expect("a new cache"))
+        }
         "quick_cache" => {
             let entries = if is_bytes { 100_000 } else { most };
             Box::new(quick_cache::sync::Cache::with_weighter(entries, most as u64, Weigh { is_bytes }))

@@ -52,6 +52,7 @@ const HERE: [System; 32] = [
     System::special("redis", &[("file", files::redis_file)]),
     System::special("twindex", &[("cache-pauses", caches::pauses)]),
     cache("twindex"),
+    cache("twindex-cache"),
     cache("quick_cache"),
     cache("moka"),
     cache("mini-moka"),
