@@ -51,7 +51,8 @@ const LEAST_PIECE: usize = 1 << 12;
 /// The memory limit to load, follow or check a file with, where its store had this one.
 ///
 /// Pairs that are loaded together need not take the memory that they took when they were written one by one: a hash table may split
-/// at other places, for small pairs up to half as much again. A store that reached its limit has to come back. Set the limit itself
+/// at other places. Measured with limits from 64 KiB to 4 MiB, both indexes, values up to 3,000 bytes, keys in order and at random, in 1
+/// and 20 tables: up to 1.43 times the limit for 64 KiB, 1.38 for 256 KiB, 1.27 for 1 MiB and 1.25 for 4 MiB. A store that reached its limit has to come back. Set the limit itself
 /// once the file is loaded: a store that holds more refuses to grow.
 pub fn limit_while_loading(limit: usize) -> usize {
     limit.saturating_add(limit / 2).saturating_add(1 << 20)
@@ -274,11 +275,12 @@ impl<'s> Shared<'s> {
         Ok(())
     }
 
-    /// Creates the tables that the piece begins with. Returns how many bytes their records have.
+    /// Creates the tables that the piece begins with, and skips the changes that the dump keeps. Returns how many bytes these
+    /// records have.
     fn tables(&self, offset: u64, piece: &[u8]) -> Result<usize> {
         let mut len = 0;
         while let Some(head) = self.head(offset + len as u64, &piece[len..])
-            && head.kind == Kind::Table
+            && matches!(head.kind, Kind::Table | Kind::Kept)
             && let Some(payload) =
                 piece[len + HEAD_BYTES..].get(..usize::try_from(head.length).unwrap_or(usize::MAX))
         {
@@ -286,7 +288,12 @@ impl<'s> Shared<'s> {
             if !head.matches(payload) {
                 return Err(Corrupt { offset, what: BAD_SUM });
             }
-            self.loader.write().unwrap_or_else(PoisonError::into_inner).record(head.kind, offset, payload)?;
+            if head.kind == Kind::Table {
+                self.loader
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .record(head.kind, offset, payload)?;
+            }
             len += HEAD_BYTES + payload.len();
         }
         Ok(len)
@@ -405,6 +412,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;
+    use crate::record::seal;
     use crate::writer::write_tables;
 
     /// A file that is only read, and counts how much.
@@ -447,6 +455,22 @@ mod tests {
             let most = len * 4 + u64::from(pairs) * 5_000 * LEAST_PIECE as u64 * 3;
             assert!(file.read.load(Relaxed) < most, "{} of {len} bytes were read", file.read.load(Relaxed));
         }
+    }
+
+    #[test]
+    fn changes_that_a_dump_keeps_are_read_a_few_times() {
+        let mut bytes = Header::encode(7);
+        let mut record = |kind, payload: &[u8]| {
+            let start = bytes.len();
+            bytes.extend([&[0; HEAD_BYTES], payload].concat());
+            seal(kind, 7, start as u64, &mut bytes[start..]);
+        };
+        (0..5_000).for_each(|_| record(Kind::Kept, &[3; 40]));
+        record(Kind::End, &[0; 8]);
+        let len = bytes.len() as u64;
+        let file = Counting { bytes, read: AtomicU64::new(0), shorter: None };
+        open(&file, Store::new(), &|| false, &mut |_| {}).unwrap();
+        assert!(file.read.load(Relaxed) < 4 * len, "{} of {len} bytes were read", file.read.load(Relaxed));
     }
 
     /// A reader asked for the length of a file, then the writer closed it and cut off the reserved space, then the reader
