@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::{io, thread};
 
-use twindex_format::{History, Progress};
+use twindex_format::{History, Progress, TableEntry, TableInfo};
 
 use crate::core::{Core, Home, Logged};
 use crate::error::{Error, Result};
@@ -33,9 +33,11 @@ pub(crate) fn compact(
         return core.save(home, progress.unwrap_or(&mut |_| {}));
     };
     home.check_writable()?;
-    let ((from, position), tables) = core.moment(|| log.place());
+    let ((from, position, marks), tables) = core.moment(|| log.place());
     let old = log.end()?;
-    let history = Some(&History { file: &*old.file, salt: old.salt, up_to: from, bytes: KEPT });
+    let infos = tables.iter().map(|(id, table)| (*id, TableInfo::of(&TableEntry::of(table)))).collect();
+    let history =
+        Some(&History { file: &*old.file, salt: old.salt, up_to: from, bytes: KEPT, marks, tables: infos });
     let held = home.lock_in_place()?;
     let mut new = New::create(&*home.disk, &home.path, held.as_ref(), &home.compaction.stopped)?;
     drop(held);

@@ -93,7 +93,9 @@ impl Handle {
         let _held = stripes.hold_all();
         self.0.check_writable()?;
         let result = apply()?;
-        Ok((result, Some(log.append(fill))))
+        let written = log.append(fill);
+        log.forget_marks();
+        Ok((result, Some(written)))
     }
 
     /// Returns once what was written is as safe as the durability says.

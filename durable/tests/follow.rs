@@ -332,6 +332,27 @@ fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
         assert!(text.contains(&position.to_string()) && text.contains(&oldest.to_string()), "{text}");
         let changes = Changes::open(&path, *oldest).unwrap();
         assert_eq!(changes.map(Result::unwrap).last().unwrap().position, store.position().unwrap());
+        // The log is longer than that, and tables come and go in what is kept, before it, or nowhere.
+        for tables_at in [None, Some(bound / 10), Some(bound * 2)] {
+            let (before, behind) = (3 * bound - tables_at.unwrap_or_default(), tables_at.unwrap_or_default());
+            for (bytes, name) in [(before, "other"), (behind, "")] {
+                for _ in 0..bytes / 4096 {
+                    table.upsert("key", vec![3; 4096 - 64]).unwrap();
+                }
+                if tables_at.is_some() && !name.is_empty() {
+                    store.table(name, Index::Hash).unwrap();
+                    store.drop_table(name).unwrap();
+                }
+            }
+            let end = store.position().unwrap();
+            store.compact().unwrap();
+            let changes: Vec<_> = Changes::open(&path, None).unwrap().map(Result::unwrap).collect();
+            let has = |name| changes.iter().filter(|set| set.changes[0].table.name == name).count();
+            assert_eq!(changes.last().unwrap().position, end);
+            assert_eq!(has("other"), if tables_at == Some(bound / 10) { 2 } else { 0 });
+            let record = 4096 - 64 + 12 + 7;
+            assert!(has("t").abs_diff(bound / record) < 5, "{} of {}", has("t"), bound / record);
+        }
     }
 }
 

@@ -274,12 +274,24 @@ pub struct History<'f> {
     pub up_to: u64,
     /// How many bytes of them are kept: as many as the pairs take in the other file, within these bounds.
     pub bytes: RangeInclusive<u64>,
+    /// Ends of records of its log with the positions there, in order. Since the first of them no table came or went. They spare
+    /// reading the log from its start.
+    pub marks: Vec<(u64, Position)>,
+    /// The tables where the changes end.
+    pub tables: TableInfos,
 }
 
 impl History<'_> {
     /// The changes of the last `most` bytes: where they begin, and the payload of the record that says so.
     fn find(&self, most: u64) -> Result<Option<(LogCursor, Operations)>> {
-        let (mut cursor, mut tables) = LogCursor::oldest(self.file, self.salt)?;
+        let mark = self.marks.iter().rfind(|(at, _)| self.up_to.saturating_sub(*at) >= most);
+        let (mut cursor, mut tables) = match mark {
+            Some(&(at, position)) => {
+                let salt = self.salt;
+                (LogCursor { salt, at, in_dump: false, position, last: None }, self.tables.clone())
+            }
+            None => LogCursor::oldest(self.file, self.salt)?,
+        };
         let mut reader = self.reader(&cursor);
         let mut found = None;
         while cursor.at < self.up_to {

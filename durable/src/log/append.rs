@@ -70,6 +70,9 @@ impl Log {
         self.put(out, operations.seal(out.end.salt, out.end.at));
         out.end.position = Position { session, sequence };
         out.last = out.end.at;
+        if out.end.at >= out.marks.due {
+            out.marks.push(out.end.at, out.end.position);
+        }
         out.written
     }
 

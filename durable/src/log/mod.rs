@@ -17,6 +17,7 @@ mod append;
 mod growth;
 mod sync;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -101,9 +102,33 @@ struct Out {
     written: u64,
     /// The end of the last record of operations.
     last: u64,
+    marks: Marks,
     space: Space,
     disk: OnDisk,
     growth: Growth,
+}
+
+/// Some ends of records and the positions there, so that a compaction need not read the whole log to keep its last changes.
+#[derive(Debug, Default)]
+struct Marks {
+    list: VecDeque<(u64, Position)>,
+    /// Where the next one is due.
+    due: u64,
+}
+
+/// How far marks are apart, and how many there are at most: for more than a file keeps.
+const MARK_BYTES: u64 = (1 << 20) / PART;
+const MOST_MARKS: usize = 18;
+
+impl Marks {
+    #[cold]
+    fn push(&mut self, at: u64, position: Position) {
+        if self.list.len() == MOST_MARKS {
+            self.list.pop_front();
+        }
+        self.list.push_back((at, position));
+        self.due = at + MARK_BYTES;
+    }
 }
 
 /// Figures of a log.
@@ -137,6 +162,7 @@ impl Log {
     pub(crate) fn new(path: &Path, durability: Durability, end: End) -> Self {
         let out = Out {
             last: end.at,
+            marks: Marks::default(),
             space: Space { reserved: end.at, ..Space::default() },
             disk: OnDisk::new(end.at),
             growth: Growth::default(),
@@ -235,10 +261,15 @@ impl Log {
         lock(&self.tail).end.at
     }
 
-    /// Where the next record goes, and the position in the store's history there.
-    pub(crate) fn place(&self) -> (u64, Position) {
-        let end = &lock(&self.tail).end;
-        (end.at, end.position)
+    /// Where the next record goes, the position in the store's history there, and the marks before it.
+    pub(crate) fn place(&self) -> (u64, Position, Vec<(u64, Position)>) {
+        let out = lock(&self.tail);
+        (out.end.at, out.end.position, out.marks.list.iter().copied().collect())
+    }
+
+    /// A table came or went.
+    pub(crate) fn forget_marks(&self) {
+        lock(&self.tail).marks.list.clear();
     }
 
     /// The salt of the file.

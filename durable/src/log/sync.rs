@@ -7,7 +7,7 @@ use std::{io, mem};
 
 use twindex_format::synced;
 
-use super::{End, Log, Out, PART};
+use super::{End, Log, Marks, Out, PART};
 use crate::error::{Error, Result};
 use crate::mutex::lock;
 use crate::notice::Notice;
@@ -255,6 +255,7 @@ impl Leader<'_> {
         // Space for more was reserved before.
         out.space.reserved = end.file.len().unwrap_or(end.at);
         out.end = end;
+        out.marks = Marks::default();
         let written = out.written;
         out.disk.unsynced = None;
         out.is_on_disk(written);
