@@ -184,7 +184,10 @@ pub(crate) unsafe fn revisit<'c>(
     // SAFETY: this is the callback, on its thread.
     let js = unsafe { Js::new(env) };
     let (settled, raise) = match home.state.try_borrow_mut() {
-        Ok(mut state) => (then(js, &mut state), state.raise(js)),
+        Ok(mut state) => {
+            let answer = catch_unwind(AssertUnwindSafe(|| then(js, &mut state)));
+            (answer.unwrap_or_else(|_| Err(Fault::bug())), state.raise(js))
+        }
         Err(_) => (Err(Fault::bug()), None),
     };
     settle(js, settled, raise);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { Store } from 'twindex'
+import { randomFrom } from './numbers.js'
 
 const byKey = ([a], [b]) => (a < b ? -1 : 1)
 
@@ -10,7 +11,7 @@ for (const index of ['hash', 'sorted']) {
   test(`${index}: every step gives what a Map gives`, () => {
     const table = new Store().table('t', { index })
     const map = new Map()
-    const random = (below) => Math.floor(Math.random() * below)
+    const random = randomFrom(1)
     for (let step = 0; step < 5000; step++) {
       const [key, value] = [`k${random(300)}`, `v${random(1000)}`]
       const [verb, result] = [

@@ -6,20 +6,10 @@ import { copyFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { check, DELETE, KEEP, openSync, Store } from 'twindex'
 import { code, heard, newPath, thread } from './helpers.js'
+import { randomFrom } from './numbers.js'
 
 const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
 const SEED = Number(BigInt.asUintN(32, BigInt(process.env.TWINDEX_SEED ?? 1)))
-
-/** Numbers below `end` that look random, the same ones for a seed. */
-function randomFrom(seed) {
-  let state = seed
-  return (end) => {
-    state = (state + 0x6d2b79f5) | 0
-    let word = Math.imul(state ^ (state >>> 15), 1 | state)
-    word = (word + Math.imul(word ^ (word >>> 7), 61 | word)) ^ word
-    return ((word ^ (word >>> 14)) >>> 0) % end
-  }
-}
 
 /** All that a store has. */
 const contentOf = (store) =>

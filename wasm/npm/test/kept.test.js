@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
+import { randomFrom } from '../../../bindings/node/test/numbers.js'
 import { PrivateFiles } from '../src/browser/storage.js'
 import { checkKept, isKept, openKept, recoverKept, renameKept } from '../src/browser/store.js'
 import { instantiate } from '../src/loader.js'
@@ -184,11 +185,12 @@ test('what every verb wrote is there again, here and in other hosts', async () =
 test('handles keep their tables across compaction, drop and reopening', async () => {
   const place = new Place()
   let store = await open(place)
-  const random = mulberry(7)
+  const below = randomFrom(7)
+  const random = () => below(2 ** 20) / 2 ** 20
   /** The table of each name, by its newest and its older handles, and its pairs. */
   const handles = new Map()
   const model = new Map()
-  const pick = (list) => list[Math.floor(random() * list.length)]
+  const pick = (list) => list[below(list.length)]
   for (let step = 0; step < 400; step++) {
     const name = pick(['a', 'b', 'c', 'd', 'e'])
     const chance = random()
@@ -222,16 +224,6 @@ test('handles keep their tables across compaction, drop and reopening', async ()
     assert.deepEqual(kept(Store.loadSync(place.newest)), expected, `step ${step}`)
   }
 })
-
-/** Random numbers that are the same each time. */
-function mulberry(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 test('a damaged file is kept, and never opens as another store than it was', async () => {
   const place = new Place()
