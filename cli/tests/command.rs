@@ -327,6 +327,9 @@ fn changes_resume_at_a_position() {
     assert!(followed.next().unwrap().unwrap().contains(r#""table":"more""#));
     child.kill().unwrap();
     child.wait().unwrap();
+    // More than a file keeps of its changes.
+    let more = store.table("more", Index::Hash).unwrap();
+    assert!(more.upsert("large", vec![0; 1 << 20]).unwrap() && more.delete("large").unwrap());
     store.compact().unwrap();
     let gone = twindex(&[&"changes", &path, &"--from", &position]).expect(1);
     assert!(gone.err.contains(&position) && gone.err.contains("oldest"), "{}", gone.err);
