@@ -53,6 +53,8 @@ def test_it_stays_in_step_whenever_it_is_killed(tmp_path: Path) -> None:
                 users.update({f"user {at}": number for at in range(1000)})
                 copier.kill()
             if number == 1:
+                users["large"] = "x" * (1 << 20)  # more than a compaction keeps
+                del users["large"]
                 store.compact()
             store.drop_table("days")
             store.table("days", "sorted", keys="int")[number] = "again"

@@ -29,6 +29,8 @@ def test_it_finds_notes_and_goes_on_where_it_was(tmp_path: Path, capsys: pytest.
         # What was compacted away is read again.
         table["five"] = "bark"
         del table["two"]
+        table["large"] = "x" * (1 << 20)  # more than a compaction keeps
+        del table["large"]
         store.compact()
         assert find("bark") == ["five", "three"]
         table.clear()
