@@ -98,6 +98,8 @@ test('search-index.js finds notes, and goes on where it was', async () => {
   // What was compacted away is read again.
   table.set('five', 'bark')
   table.delete('two')
+  table.set('large', 'x'.repeat(1 << 20)) // more than a compaction keeps
+  table.delete('large')
   await notes.compact()
   assert.equal(await find('bark'), 'five\nthree\n')
   table.clear()
