@@ -291,7 +291,7 @@ fn capacity_holds_after_any_change_of_sizes_in_both_orders() {
                 }
                 let stats = cache.stats();
                 assert!(
-                    stats.memory <= bytes && stats.memory > bytes * (if TINY { 60 } else { 85 }) / 100,
+                    stats.memory <= bytes && stats.memory > bytes * (if TINY { 40 } else { 85 }) / 100,
                     "{phase}: {stats:?}"
                 );
                 let payload = stats.entries * size;
