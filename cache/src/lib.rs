@@ -2459,8 +2459,10 @@ impl Writer<'_> {
     /// Copies the pairs of a block to the new one, or to the one of two that the hash's next bit names.
     /// Returns false if one of them finds no slot.
     fn copy_pairs(&self, old: Block, news: [Option<Block>; 2], depth: usize) -> bool {
+        /// How many buckets ahead records are prefetched.
+        const AHEAD: usize = 3;
         for number in 0..old.buckets() {
-            let next = old.bucket(old.after(number, 1));
+            let next = old.bucket(old.after(number, AHEAD));
             for position in &next.positions {
                 // A slot that was never taken has position 0, whose address is as good as any.
                 prefetch(self.cache.address(position.load(Relaxed)));
