@@ -1748,7 +1748,8 @@ impl Writer<'_> {
         if number >= SEGMENTS - 1 {
             return None;
         }
-        let reserve = if moving { 0 } else { state.standard };
+        let cost = if state.free.is_empty() { COST } else { 0 };
+        let reserve = cost + if moving { 0 } else { state.standard };
         let others = (state.used - state.spare_bytes()).saturating_add(bytes);
         let has_room = others.saturating_add(reserve) <= state.bytes;
         let (at, bytes) = if has_room && let Some(spare) = state.take_spare(bytes, self.cache.unit) {
@@ -1775,7 +1776,8 @@ impl Writer<'_> {
             state.segments[number] = segment;
         } else {
             state.segments.push(segment);
-            state.used += COST;
+            state.used += cost;
+            while state.used > state.bytes && state.drop_spare() {}
         }
         // What a reader finds by a position in this segment it finds after this.
         self.cache.segments.start(number).store(at.as_ptr(), Release);
