@@ -54,6 +54,11 @@ thread_local! {
 const MOST_DIGITS: usize = 20;
 /// More than this is not kept.
 const SPARE_BYTES: usize = 1 << 16;
+/// How much more memory than the limit a batch that is undone gets first, where it needs that. Pairs of up to 2 KB in a store of
+/// 1 MiB needed 8 KiB in all.
+const LEAST_BEYOND_LIMIT: usize = 4096;
+/// A batch is undone so often within the memory limit before it gets more.
+const UNDONE_WITHIN_LIMIT: usize = 3;
 
 /// What a key is to have, or `None` where it is to be absent.
 #[derive(Debug)]
@@ -390,28 +395,56 @@ impl Batch {
         }
     }
 
-    /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the
-    /// new ones, so the limit is out of force meanwhile. Only the system may have no memory for them.
+    /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the new ones, and
+    /// what is deleted is free a little later. So it is done again where the limit refuses a part, which in the end is
+    /// written a little beyond the limit. Only the system may have no memory then.
     fn undo(&self, core: &Core, done: &Done) -> twindex::Result<()> {
         // Another batch that is undone would take its absence for the limit.
         let _alone = lock(&core.limit);
-        let limit = core.engine.memory_limit();
-        core.engine.set_memory_limit(None);
+        for _ in 0..UNDONE_WITHIN_LIMIT {
+            match self.put_back(done, |write| write()) {
+                Err(twindex::Error::MemoryLimit { .. }) => {}
+                undone => return undone,
+            }
+        }
+        self.put_back(done, |write| {
+            let limit = core.engine.memory_limit();
+            let mut beyond = LEAST_BEYOND_LIMIT;
+            let written = loop {
+                match write() {
+                    Err(twindex::Error::MemoryLimit { limit: Some(_), .. }) => {
+                        core.engine.set_memory_limit(core.engine.memory().checked_add(beyond));
+                        beyond = beyond.saturating_mul(2);
+                    }
+                    written => break written,
+                }
+            };
+            core.engine.set_memory_limit(limit);
+            written
+        })
+    }
+
+    /// Goes back through the steps. It ends with the same pairs however often it is done.
+    fn put_back(
+        &self,
+        done: &Done,
+        writing: impl Fn(&dyn Fn() -> twindex::Result<()>) -> twindex::Result<()>,
+    ) -> twindex::Result<()> {
         let mut all = Ok(());
         for (number, step) in self.done(done).rev() {
             let (table, key) = (self.table(step).in_memory(), self.key(step));
             let undone = match done.before.of(number) {
-                Some(value) => table.upsert(key, value),
-                None => table.delete(key),
+                Some(value) if table.select_with(key, |now| now == value) == Some(true) => Ok(()),
+                Some(value) => writing(&|| table.upsert(key, value).map(drop)),
+                None => table.delete(key).map(drop),
             };
             match undone {
                 // There is nothing to undo in a table that was dropped.
-                Ok(_) | Err(twindex::Error::TableDropped { .. }) => {}
+                Ok(()) | Err(twindex::Error::TableDropped { .. }) => {}
                 // The others are undone all the same.
                 Err(error) => all = all.and(Err(error)),
             }
         }
-        core.engine.set_memory_limit(limit);
         all
     }
 

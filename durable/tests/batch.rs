@@ -361,3 +361,38 @@ fn batches_that_are_undone_at_once_leave_the_memory_limit() {
         assert_eq!(lost, [], "{name}: rounds after which another limit was in force");
     }
 }
+
+#[test]
+fn batches_that_are_refused_leave_the_store_within_its_limit() {
+    let limit = 1 << 20;
+    for (index, seed) in [(Index::Hash, 1), (Index::Hash, 2), (Index::Hash, 3), (Index::Sorted, 4)] {
+        let store = Store::new();
+        store.set_memory_limit(Some(limit));
+        let table = store.table("t", index).unwrap();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut refused = 0;
+        for _ in 0..1500 {
+            let mut batch = store.batch();
+            for _ in 0..random.usize(1..40) {
+                let key: Vec<u8> = (0..random.usize(..40)).map(|_| random.u8(..)).collect();
+                batch.upsert(&table, &key, vec![7; random.usize(..2000)]).unwrap();
+            }
+            if batch.commit().is_err() {
+                refused += 1;
+                if random.usize(..10) < 3 {
+                    let keys = table.in_memory().iter().map(|(key, _)| key);
+                    for key in keys.take(random.usize(..100)).collect::<Vec<_>>() {
+                        table.delete(key).unwrap();
+                    }
+                }
+            }
+            // What a batch replaced may need a little more room when it is put back.
+            assert!(
+                store.memory() <= limit + (16 << 10),
+                "{} bytes after {refused} were refused",
+                store.memory()
+            );
+        }
+        assert!(refused > 100, "{refused}");
+    }
+}
