@@ -85,11 +85,11 @@ export class Batch {
     } finally {
       this.#isFilling = false
     }
-    if (typeof result?.then !== 'function') return this.commit()
+    if (typeof result?.then !== 'function' && typeof result?.next !== 'function') return this.commit()
     this.#isEnded = true
     // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
     Promise.resolve(result).catch(() => {})
-    throw typeError('the function that fills a batch returns nothing to wait for', result)
+    throw typeError('the function that fills a batch is no generator and returns nothing to wait for', result)
   }
 
   commit() {

@@ -8,6 +8,9 @@ import { Store } from './store.js'
 const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl']
 /** How long a session is kept whose cookie ends with the browser. */
 const DAY = 86_400_000
+/** As MemoryStore does: a lone surrogate is kept, since JSON escapes it, and the session's own class is not. */
+const write = JSON.stringify
+const read = (kept) => (kept === undefined ? undefined : JSON.parse(kept))
 
 /** Calls back later, as stores do. */
 const answer = (done, act) => {
@@ -31,11 +34,11 @@ export function sessionStore(session) {
 
     constructor(options) {
       super(options)
-      const read = readOptions(options, 'a session store', OPTIONS)
-      const { store = new Store(), name = 'sessions', max, maxSize, ttl = DAY } = read
+      const given = readOptions(options, 'a session store', OPTIONS)
+      const { store = new Store(), name = 'sessions', max, maxSize, ttl = DAY } = given
       if (!(store instanceof Store)) throw typeError('a store is a Store', store)
       if (max === undefined && maxSize === undefined) throw rangeError('a session store has max or maxSize')
-      this.#cache = store.cache(name, { max, maxSize, ttl, values: 'json' })
+      this.#cache = store.cache(name, { max, maxSize, ttl, values: 'str' })
       this.#ttl = ttl
     }
 
@@ -47,20 +50,19 @@ export function sessionStore(session) {
     }
 
     get(id, done) {
-      answer(done, () => this.#cache.get(id))
+      answer(done, () => read(this.#cache.get(id)))
     }
 
     set(id, data, done) {
-      // What a session has of its own class is not kept.
       answer(done, () => {
-        this.#cache.upsert(id, JSON.parse(JSON.stringify(data)), { ttl: this.#lifetime(data) })
+        this.#cache.upsert(id, write(data), { ttl: this.#lifetime(data) })
       })
     }
 
     touch(id, data, done) {
       answer(done, () => {
         this.#cache.alter(id, (kept) =>
-          kept === undefined ? KEEP : { ...kept, cookie: JSON.parse(JSON.stringify(data.cookie)) },
+          kept === undefined ? KEEP : write({ ...read(kept), cookie: data.cookie }),
         )
         this.#cache.touch(id, this.#lifetime(data))
       })
@@ -73,7 +75,7 @@ export function sessionStore(session) {
     }
 
     all(done) {
-      answer(done, () => Object.fromEntries(this.#cache))
+      answer(done, () => Object.fromEntries([...this.#cache].map(([id, kept]) => [id, read(kept)])))
     }
 
     length(done) {

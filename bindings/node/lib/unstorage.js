@@ -3,6 +3,7 @@
 
 import { rangeError, typeError } from './shared/errors.js'
 import { readOptions } from './shared/options.js'
+import { encodeText } from './shared/text.js'
 import { Store } from './store.js'
 
 const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl', 'base']
@@ -28,10 +29,10 @@ export function twindexDriver(options) {
     getItem: (key) => cache.get(nameOf(key))?.toString() ?? null,
     getItemRaw: (key) => cache.get(nameOf(key)) ?? null,
     setItem(key, value, given) {
-      cache.set(nameOf(key), Buffer.from(value), lifetime(given))
+      cache.set(nameOf(key), encodeText(value, 'value'), lifetime(given))
     },
     setItemRaw(key, value, given) {
-      cache.set(nameOf(key), typeof value === 'string' ? Buffer.from(value) : value, lifetime(given))
+      cache.set(nameOf(key), typeof value === 'string' ? encodeText(value, 'value') : value, lifetime(given))
     },
     removeItem(key) {
       cache.delete(nameOf(key))

@@ -104,7 +104,11 @@ test('a batch is not filled by who is waited for', async () => {
       throw error
     }
   }
-  assert.throws(() => store.batch(fill), code('TYPE', { message: /waits? for/ }))
+  assert.throws(() => store.batch(fill), code('TYPE', { message: /to wait for/ }))
+  const generator = function* (batch) {
+    yield batch.set(table, 'a', '1')
+  }
+  assert.throws(() => store.batch(generator), code('TYPE', { message: /generator/ }))
   await new Promise(setImmediate)
   assert.deepEqual([table.size, seen], [0, ['TWINDEX_CLOSED']])
 })

@@ -174,6 +174,27 @@ mod tests {
     }
 
     #[test]
+    fn it_stays_within_its_bytes_and_keeps_what_is_used() {
+        let capacity = 1 << 20;
+        let kept = Kept::new(capacity).unwrap();
+        put(&kept, b"used", b"1");
+        let mut kept_long = 0;
+        for number in 0..50_000_u32 {
+            put(&kept, &number.to_be_bytes(), &[0; 100]);
+            match kept.get(b"used") {
+                Ok(_) => kept_long += 1,
+                Err(ticket) => kept.put(b"used", ticket, &Some(b"1".to_vec()), MINUTE),
+            }
+            assert!(kept.size().1 <= capacity, "after {number}");
+        }
+        let (entries, bytes) = kept.size();
+        assert!(
+            bytes > capacity / 2 && kept_long > 49_000,
+            "{entries} entries, {bytes} bytes, {kept_long} hits"
+        );
+    }
+
+    #[test]
     fn a_pair_that_is_too_large_replaces_none_and_is_not_kept() {
         let kept = Kept::new(1 << 20).unwrap();
         put(&kept, b"a", b"1");
