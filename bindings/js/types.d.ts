@@ -121,7 +121,7 @@ export type ErrorCode =
   | 'TWINDEX_NO_TABLE'
   /** A name that is neither `hash` nor `sorted`. */
   | 'TWINDEX_UNKNOWN_INDEX'
-  /** What computes the value of a cache's key waits for that very value. */
+  /** The computation of a cache's value waits for that very value. */
   | 'TWINDEX_CIRCLE'
   /** The table was dropped. */
   | 'TWINDEX_TABLE_DROPPED'
