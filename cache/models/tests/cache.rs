@@ -40,7 +40,10 @@ fn value(key: u8, length: usize) -> Vec<u8> {
 }
 
 fn check(key: u8, found: &[u8]) {
-    assert!(!found.is_empty() && found.iter().all(|&byte| byte == key), "a value that is not whole, or of another key");
+    assert!(
+        !found.is_empty() && found.iter().all(|&byte| byte == key),
+        "a value that is not whole, or of another key"
+    );
 }
 
 #[test]
@@ -82,7 +85,9 @@ fn pair_written_anew_beside_evictions_is_never_absent() {
                     assert!(found.is_some(), "it was absent in between");
                 }
             }),
-            Box::new(move || (0..3).for_each(|round| _ = writer.insert([0], value(0, 600 + 50 * round)).unwrap())),
+            Box::new(move || {
+                (0..3).for_each(|round| _ = writer.insert([0], value(0, 600 + 50 * round)).unwrap())
+            }),
             Box::new(move || (1..3).for_each(|key| _ = other.insert([key], value(key, 700)).unwrap())),
         ]);
     });
