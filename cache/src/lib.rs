@@ -20,7 +20,8 @@
 //!   limits the number of pairs instead, or as well.
 //! - **Writes are not refused** because of old pairs: the cache evicts. [`Cache::insert`] returns false in two cases. The pair is
 //!   larger than the cache can hold, or a reader has held memory for so long that none is free. Then everything stays as it was.
-//! - **Time.** An expired pair is never returned, also when a clock goes back.
+//! - **Time.** An expired pair is never returned, also when a clock goes back. Its memory comes back as the cache is used: each
+//!   write and each 64th look-up removes some expired pairs.
 //! - **Computing.** [`Cache::get_or_compute`] computes each value once. Other threads and tasks wait for it and share its fate.
 //! - **Threads.** A look-up takes no lock. Writes take one lock of the cache, for less than a microsecond each.
 //!
@@ -37,11 +38,11 @@
 // Vital statistics, on 64 bits
 //
 //   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 70 to 87 % full; 2 for ghosts
-//   a pair that may expire    8 bytes more; in a cache with a time to idle 4 more
+//   a pair that may expire    8 bytes more; in a cache with a time to idle 8 more
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         rebuilds a block of the index (some 3,500 pairs) or sweeps 256 records: about 100 us
+//   the longest write         rebuilds a block of the index (some 3,500 pairs), or sweeps or expires 512 records: some 100 to 300 us
 //
 //   directory           block of the index: 1 to 7 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
@@ -59,13 +60,16 @@
 //
 // *Records* are appended to an open segment and never change, but for the word of their last use. There are two queues of
 // segments, as in S3-FIFO: new pairs go to the small one; pairs that were used there, or that come back soon after they
-// were evicted, go to the main one. Pairs that expire at about the same time share segments.
+// were evicted, go to the main one. Pairs that expire at about the same time share segments, as far as there are enough open.
 //
 // *Sweeping* goes through a segment from its start. It drops records or copies them to the end of a queue. When it reaches
-// the segment's end nothing of it is live: the segment is retired, and reused once no reader can be in it. Four things
-// sweep: eviction (the oldest segment of a queue, by the policy), expiry (everything goes), cleaning (a segment that is mostly
-// dead, since its pairs were written anew: everything live stays), and `shrink_to`. A write sweeps a few records when
-// memory is short, so that a free segment is there before it is needed.
+// the segment's end nothing of it is live: the segment is retired, and reused once no reader can be in it. Three things
+// sweep: eviction (the oldest segment of a queue, by the policy), cleaning (a segment that is mostly dead: everything live
+// stays), and `shrink_to`. A write sweeps a few records when memory is short, so that a free segment is there before it is
+// needed.
+//
+// *Expiry* visits a segment when some of its pairs should be over. It drops these, and moves nothing; from the times that the
+// others have left it sets the next visit. Writes look for segments to visit, and of the look-ups each 64th.
 //
 // *The index* is extendible hashing over blocks. The top bits of the hash choose a block; further bits choose the home
 // bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next seven, and each bucket on the way
@@ -353,7 +357,7 @@ impl CacheOptions {
         Self { bytes: Some(bytes), ..Self::default() }
     }
 
-    /// A cache of at most so many pairs.
+    /// A cache of at most so many pairs. Of values above 2 MiB it holds at most 4,095.
     pub fn max_entries(entries: usize) -> Self {
         Self { entries: Some(entries), ..Self::default() }
     }
@@ -385,7 +389,7 @@ impl CacheOptions {
     /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
     ///
     /// It runs after the operation that removed the pair, in the same thread, while no lock is held. It may use the cache. If it
-    /// panics, the operation has taken effect, and the panic goes on to its caller.
+    /// panics, the operation has taken effect, and the panic goes on to its caller, unless that is already unwinding.
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..self }
@@ -679,7 +683,7 @@ struct Pair<'p> {
     /// When it expires, or `NEVER`.
     deadline: u64,
     /// The tick of its last use, in a cache with a time to idle.
-    used: Option<u32>,
+    used: Option<u64>,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -711,12 +715,9 @@ impl Pair<'_> {
         if flags & LONG != 0 {
             put(self.value.len() as u32);
         }
-        if flags & EXPIRES != 0 {
-            put(self.deadline as u32);
-            put((self.deadline >> 32) as u32);
-        }
-        if let Some(used) = self.used {
-            put(used);
+        for time in [Some(self.deadline).filter(|&time| time != NEVER), self.used].into_iter().flatten() {
+            put(time as u32);
+            put((time >> 32) as u32);
         }
         let body = words.cast::<u8>();
         // SAFETY: I3, the caller's promise.
@@ -746,7 +747,7 @@ impl<'r> Record<'r> {
     /// Where its key begins.
     #[inline(always)]
     const fn body_at(flags: u32) -> usize {
-        let words = 1 + (flags >> 18 & 1) + (flags >> 16 & 1) * 2 + (flags >> 17 & 1);
+        let words = 1 + (flags >> 18 & 1) + (flags >> 16 & 1) * 2 + (flags >> 17 & 1) * 2;
         words as usize * 4
     }
 
@@ -797,10 +798,10 @@ impl<'r> Record<'r> {
     }
 
     /// The tick of its last use, in a cache with a time to idle.
-    fn used(self) -> Option<&'r AtomicU32> {
-        let at = Self::body_at(self.head()) - 4;
-        // SAFETY: I3. The word is the last one before the key, and everybody uses it as an atomic.
-        (self.head() & IDLES != 0).then(|| unsafe { &*self.at.add(at).cast::<AtomicU32>() })
+    fn used(self) -> Option<&'r Tick> {
+        let at = || self.at.wrapping_add(Self::body_at(self.head()) - size_of::<Tick>());
+        // SAFETY: I3. The two words are the last ones before the key, and everybody uses them as atomics.
+        (self.head() & IDLES != 0).then(|| unsafe { &*at().cast::<Tick>() })
     }
 
     fn size(self, unit: u32) -> usize {
@@ -808,8 +809,28 @@ impl<'r> Record<'r> {
     }
 
     fn pair(self) -> Pair<'r> {
-        let used = self.used().map(|used| used.load(Relaxed));
+        let used = self.used().map(Tick::load);
         Pair { key: self.key(), value: self.value(), deadline: self.deadline(), used }
+    }
+}
+
+/// When a pair was used last, its low half first. A record is aligned to 4, so these are two words; 32 bits of milliseconds
+/// are over after 50 days.
+#[repr(transparent)]
+struct Tick([AtomicU32; 2]);
+
+impl Tick {
+    fn load(&self) -> u64 {
+        u64::from(self.0[0].load(Relaxed)) | u64::from(self.0[1].load(Relaxed)) << 32
+    }
+
+    /// Another thread may see one half alone. Both are of a pair that was used just now, or the pair has idled for 50 days.
+    fn store(&self, tick: u64) {
+        for (half, value) in self.0.iter().zip([tick as u32, (tick >> 32) as u32]) {
+            if half.load(Relaxed) != value {
+                half.store(value, Relaxed);
+            }
+        }
     }
 }
 
@@ -910,6 +931,13 @@ impl Hash {
     fn top(self, bits: usize) -> usize {
         // Shifted twice, as a shift by 64 is none.
         (self.0 >> 1 >> (63 - bits)) as usize
+    }
+
+    /// The first hash behind those that have so many top bits in common with this one.
+    fn next_block(self, bits: usize) -> Option<u64> {
+        let next = self.top(bits) as u64 + 1;
+        // Shifted twice, as a shift by 64 is none.
+        (next >> bits == 0).then(|| next << (63 - bits) << 1)
     }
 
     /// What a ghost remembers of a key: 15 bits of its hash, and the queue that it was evicted from.
@@ -1125,6 +1153,8 @@ struct Inner {
     listener: Option<AssertUnwindSafe<Arc<Listener>>>,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
     entries: AtomicUsize,
+    /// When to look for expired pairs, or `NEVER`. Only the holder of the lock changes it.
+    next_look: Line<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -1150,18 +1180,18 @@ impl SegmentTable {
 #[derive(Clone, Copy)]
 struct Idle {
     tick: u64,
-    ticks: u32,
+    ticks: u64,
 }
 
 impl Idle {
     fn new(time: Duration) -> Result<Self> {
         let time = millis(time)?;
         let tick = (time / 64).max(1);
-        Ok(Self { tick, ticks: (time / tick) as u32 })
+        Ok(Self { tick, ticks: time / tick })
     }
 
-    fn now(self, clock: &Clock) -> u32 {
-        (clock.now() / self.tick) as u32
+    fn now(self, clock: &Clock) -> u64 {
+        clock.now() / self.tick
     }
 }
 
@@ -1256,19 +1286,21 @@ impl Inner {
     }
 
     fn age_now(&self, record: Record<'_>) -> Age {
-        let deadline = record.deadline();
-        if let (Some(idle), Some(used)) = (self.idle, record.used())
-            && idle.now(&self.clock).wrapping_sub(used.load(Relaxed)).cast_signed()
-                >= idle.ticks.cast_signed()
-        {
-            return Age::Over;
-        }
-        if deadline == NEVER || !self.clock.is_past(deadline) {
-            Age::Fresh
-        } else if self.stale > 0 && !self.clock.is_past(deadline.saturating_add(self.stale)) {
+        if self.clock.is_past(self.over(record)) {
+            Age::Over
+        } else if self.stale > 0 && self.clock.is_past(record.deadline()) {
             Age::Stale
         } else {
-            Age::Over
+            Age::Fresh
+        }
+    }
+
+    /// When a pair is of no more use, as it stands.
+    fn over(&self, record: Record<'_>) -> u64 {
+        let over = record.deadline().saturating_add(self.stale);
+        match (self.idle, record.used()) {
+            (Some(idle), Some(used)) => over.min((used.load() + idle.ticks) * idle.tick),
+            _ => over,
         }
     }
 
@@ -1290,22 +1322,36 @@ impl Inner {
     fn count_use(&self, found: Found, record: Record<'_>) {
         found.bucket().count_use(found.slot);
         if let (Some(idle), Some(used)) = (self.idle, record.used()) {
-            let now = idle.now(&self.clock);
-            if used.load(Relaxed) != now {
-                used.store(now, Relaxed);
-            }
+            used.store(idle.now(&self.clock));
         }
     }
 
     #[inline(always)]
     fn count(&self, is_hit: bool) {
         let lane = parts::lane();
-        if lane != 0 && lane < COUNTING {
+        let before = if lane != 0 && lane < COUNTING {
             // No other living thread has this lane.
             let count = &self.counts[lane].0[usize::from(is_hit)];
-            count.store(count.load(Relaxed) + 1, Relaxed);
+            let before = count.load(Relaxed);
+            count.store(before + 1, Relaxed);
+            before
         } else {
-            self.counts[0].0[usize::from(is_hit)].fetch_add(1, Relaxed);
+            self.counts[0].0[usize::from(is_hit)].fetch_add(1, Relaxed)
+        };
+        if before % 64 == 63 {
+            self.look();
+        }
+    }
+
+    /// Now and then a look-up removes some expired pairs, unless another thread has the lock.
+    #[cold]
+    fn look(&self) {
+        let next = self.next_look.0.load(Relaxed);
+        if next != NEVER
+            && self.clock.is_past(next)
+            && let Ok(state) = self.state.try_lock()
+        {
+            self.write_with(state, |_| ());
         }
     }
 }
@@ -1343,30 +1389,41 @@ struct Segment {
     live_bytes: usize,
     queue: Queue,
     phase: Phase,
-    /// When the last of its pairs is over, or `NEVER`.
-    over: u64,
+    /// When to look for expired pairs in it, or `NEVER`.
+    due: u64,
 }
 
 impl Segment {
+    /// What a new number costs.
+    const COST: usize = size_of::<Self>() + 3 * size_of::<usize>();
+
     fn resident(&self) -> usize {
         self.bytes - self.discarded
     }
 }
 
-/// A segment that takes records of one queue and one time class.
+/// A segment that takes records of one queue which are over at about the same time as its first one.
 #[derive(Clone, Copy)]
 struct Open {
     queue: Queue,
-    class: u64,
+    over: u64,
     segment: usize,
+}
+
+/// How far a segment was looked through for expired pairs; of those that stay the number, and the sum of the logarithms of
+/// the times that they have left.
+#[derive(Clone, Copy)]
+struct Visit {
+    segment: usize,
+    at: usize,
+    stay: u32,
+    logs: u32,
 }
 
 /// Why a segment is swept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
     Evict,
-    /// All its pairs have expired.
-    Expire,
     /// Most of it is dead. What lives is copied.
     Clean,
 }
@@ -1470,9 +1527,8 @@ struct State {
     thin: Vec<Hash>,
     /// How many blocks there are of each depth.
     depths: [u32; LINE],
-    /// Whether a pair was ever given a deadline, and when to look for expired segments.
-    expires: bool,
-    next_look: u64,
+    /// The segment that is being looked through for expired pairs.
+    visit: Option<Visit>,
     flights: BTreeMap<Box<[u8]>, Arc<Flight>>,
     gone: Vec<Gone>,
     counts: CacheStats,
@@ -1482,6 +1538,13 @@ struct State {
 unsafe impl Send for State {}
 
 impl State {
+    /// What an empty cache takes.
+    const fn bare() -> usize {
+        // Of the table the first page is enough for most caches.
+        let table = if pages::FROM_SYSTEM { PAGE } else { SegmentTable::BYTES };
+        size_of::<Inner>() + table + Directory::bytes(0) + PAGE
+    }
+
     /// The memory of spare segments that is resident.
     fn spare_bytes(&self) -> usize {
         self.spare.iter().map(|spare| spare.bytes - spare.discarded).sum()
@@ -1658,8 +1721,11 @@ struct Writer<'c> {
 impl Inner {
     /// Does something as the writer, then a bit of the work that is due, and tells the listener what is gone.
     fn write<T>(&self, change: impl FnOnce(&mut Writer<'_>) -> T) -> T {
-        let state = lock(&self.state);
-        let now = if state.expires { self.clock.now() } else { 0 };
+        self.write_with(lock(&self.state), change)
+    }
+
+    fn write_with<T>(&self, state: MutexGuard<'_, State>, change: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+        let now = if self.next_look.0.load(Relaxed) == NEVER { 0 } else { self.clock.now() };
         let mut writer = Writer { cache: self, state, now };
         let done = change(&mut writer);
         writer.tick();
@@ -1680,7 +1746,10 @@ impl Inner {
             let told = catch_unwind(AssertUnwindSafe(|| listener(key, value, *cause)));
             panicked = panicked.or(told.err());
         }
-        if let Some(panic) = panicked {
+        // To panic while the thread unwinds would end the process.
+        if let Some(panic) = panicked
+            && !std::thread::panicking()
+        {
             resume_unwind(panic);
         }
     }
@@ -1741,14 +1810,12 @@ impl Writer<'_> {
 
     /// A new segment at the end of a queue. If `moving`, it may use the memory that is kept for sweeping.
     fn take(&mut self, bytes: usize, queue: Queue, moving: bool) -> Option<usize> {
-        /// What a new number costs.
-        const COST: usize = size_of::<Segment>() + 3 * size_of::<usize>();
         let state = &mut *self.state;
         let number = state.free.last().copied().unwrap_or(state.segments.len());
         if number >= SEGMENTS - 1 {
             return None;
         }
-        let cost = if state.free.is_empty() { COST } else { 0 };
+        let cost = if state.free.is_empty() { Segment::COST } else { 0 };
         let reserve = cost + if moving { 0 } else { state.standard };
         let others = (state.used - state.spare_bytes()).saturating_add(bytes);
         let has_room = others.saturating_add(reserve) <= state.bytes;
@@ -1770,7 +1837,7 @@ impl Writer<'_> {
             live_bytes: 0,
             queue,
             phase: Phase::Open,
-            over: 0,
+            due: NEVER,
         };
         if state.free.pop().is_some() {
             state.segments[number] = segment;
@@ -1809,16 +1876,23 @@ impl Writer<'_> {
         (segment << OFFSET_BITS) as u32 | (offset >> self.cache.unit) as u32
     }
 
-    /// Finds a place for a record of this size.
-    fn allot(&mut self, queue: Queue, class: u64, size: usize, moving: bool) -> Option<u32> {
+    /// Finds a place for a record of this size, which is over at this time.
+    fn allot(&mut self, queue: Queue, over: u64, size: usize, moving: bool) -> Option<u32> {
+        self.grow_standard();
         if size > self.state.large() {
             let number = self.take(pages::whole(size), queue, moving)?;
             let segment = &mut self.state.segments[number];
             (segment.filled, segment.phase) = (size, Phase::Sealed);
             return Some(self.position(number, 0));
         }
-        let open = self.state.open.iter().find(|open| open.queue == queue && open.class == class);
-        if let Some(&Open { segment: number, .. }) = open {
+        let (grade, open) = (self.grade(over), &self.state.open);
+        let of_queue = open.iter().filter(|open| open.queue == queue);
+        let nearest = of_queue.map(|open| (self.grade(open.over).abs_diff(grade), open.segment)).min();
+        // If too many are open, pairs that are over at different times share one. A segment with few pairs would waste memory.
+        let most = (self.state.mapped / self.state.standard / 16).clamp(3, 16);
+        if let Some((apart, number)) = nearest
+            && (apart <= 1 || open.len() >= most)
+        {
             let segment = &mut self.state.segments[number];
             if segment.bytes - segment.filled >= size {
                 segment.filled += size;
@@ -1827,43 +1901,39 @@ impl Writer<'_> {
             }
             self.seal(number);
         }
-        self.limit_open();
-        let (bytes, number) = {
-            self.grow_standard();
-            let bytes = self.state.standard;
-            (bytes, self.take(bytes, queue, moving)?)
-        };
-        debug_assert!(size <= bytes);
-        self.state.open.push(Open { queue, class, segment: number });
+        let number = self.take(self.state.standard, queue, moving)?;
+        self.state.open.push(Open { queue, over, segment: number });
         self.state.segments[number].filled = size;
         Some(self.position(number, 0))
     }
 
-    /// Seals the segment that was opened first, if too many are open.
-    fn limit_open(&mut self) {
-        let most = (self.state.mapped / self.state.standard / 16).clamp(3, 16);
-        if self.state.open.len() >= most {
-            let first = self.state.open[0].segment;
-            self.seal(first);
-        }
+    /// The logarithm of the time until then, in eighths, from a second on.
+    fn grade(&self, over: u64) -> u32 {
+        let left = over.saturating_sub(self.now) | 1 << 10;
+        let log = left.ilog2();
+        log * 8 + (left >> (log - 3) & 7) as u32
     }
 
     /// In a cache without a limit of bytes the segments grow with the memory that pairs take.
     fn grow_standard(&mut self) {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
-        if state.bytes == usize::MAX && state.mapped / 256 > state.standard && state.standard * 2 <= most {
+        if state.bytes == usize::MAX
+            && state.mapped / (SEGMENTS / 16) > state.standard
+            && state.standard * 2 <= most
+        {
             state.standard *= 2;
         }
     }
 
     /// Counts a record that is about to be published, or was.
-    fn enliven(&mut self, position: u32, size: usize, over: u64) {
+    fn enliven(&mut self, position: u32, size: usize) {
+        let over = self.cache.over(self.cache.record(position));
         let state = &mut *self.state;
         let segment = &mut state.segments[(position >> OFFSET_BITS) as usize];
         segment.live += 1;
         segment.live_bytes += size;
-        segment.over = segment.over.max(over);
+        segment.due = segment.due.min(over);
         let total = &mut state.totals[segment.queue as usize];
         total.pairs += 1;
         total.bytes += size;
@@ -1903,6 +1973,9 @@ impl Writer<'_> {
             }
             if state.victim.is_some_and(|victim| victim.segment == number) {
                 state.victim = None;
+            }
+            if state.visit.is_some_and(|visit| visit.segment == number) {
+                state.visit = None;
             }
             self.retire(Retired::Segment(number), bytes);
             has_retired = true;
@@ -1987,12 +2060,12 @@ impl Writer<'_> {
         let (record, uses) = (self.cache.record(position), found.bucket().uses(found.slot));
         let queue = self.state.segments[number].queue;
         if self.cache.age(record) == Age::Over && position != self.state.guarded {
-            self.drop_pair(found, hash, Cause::Expired);
+            self.drop_pair(found, hash);
             return Verdict::Dropped;
         }
         let size = record.size(self.cache.unit);
         let keeps = match task {
-            Task::Clean | Task::Expire => Some((queue, uses)),
+            Task::Clean => Some((queue, uses)),
             Task::Evict => self.state.verdict(queue, uses, size),
         };
         // Bounds the work for one write: of eight bytes one goes, however much it was used.
@@ -2014,7 +2087,7 @@ impl Writer<'_> {
         line[0] = (line[0] + 1) % GHOSTS as u16;
         self.state.count_drop(queue);
         self.state.kept = self.state.kept.saturating_sub(7 * size);
-        self.drop_pair(found, hash, Cause::Size);
+        self.drop_pair(found, hash);
         Verdict::Dropped
     }
 
@@ -2041,10 +2114,10 @@ impl Writer<'_> {
             return Verdict::Requeued;
         }
         let pair = record.pair();
-        let over = self.over(pair.deadline);
-        let Some(copy) = self.allot(queue, self.class(over), size, true) else { return Verdict::Stuck };
+        let over = pair.deadline.saturating_add(self.cache.stale);
+        let Some(copy) = self.allot(queue, over, size, true) else { return Verdict::Stuck };
         self.write_record(copy, pair);
-        self.enliven(copy, size, over);
+        self.enliven(copy, size);
         found.position().store(copy, Release);
         found.bucket().set_uses(found.slot, uses);
         if self.state.guarded == position {
@@ -2061,30 +2134,20 @@ impl Writer<'_> {
     }
 
     /// Removes a pair that the listener is to hear of.
-    fn drop_pair(&mut self, found: Found, hash: Hash, cause: Cause) {
-        if self.cache.listener.is_some() {
-            let record = self.cache.record(found.position().load(Relaxed));
-            self.state.gone.push((record.key().into(), record.value().into(), cause));
-        }
-        match cause {
-            Cause::Size => self.state.counts.evictions += 1,
-            Cause::Expired => self.state.counts.expirations += 1,
-        }
+    fn drop_pair(&mut self, found: Found, hash: Hash) {
+        self.lose(self.cache.record(found.position().load(Relaxed)));
         self.unlink(found, hash);
     }
 
-    /// Until when a pair may be of use.
-    fn over(&self, deadline: u64) -> u64 {
-        deadline.saturating_add(self.cache.stale)
-    }
-
-    /// The class of pairs that are over at about the same time: within a second, or an eighth of the time that is left.
-    fn class(&self, over: u64) -> u64 {
-        if over == NEVER {
-            return 0;
+    /// Counts a pair that nobody has deleted, and notes it for the listener.
+    fn lose(&mut self, record: Record<'_>) {
+        let has_expired = self.cache.age(record) != Age::Fresh;
+        let cause = if has_expired { Cause::Expired } else { Cause::Size };
+        if self.cache.listener.is_some() {
+            self.state.gone.push((record.key().into(), record.value().into(), cause));
         }
-        let width = over.saturating_sub(self.now).max(1).ilog2().saturating_sub(3).max(10);
-        u64::from(width) << 56 | (over >> width)
+        let counts = &mut self.state.counts;
+        *(if has_expired { &mut counts.expirations } else { &mut counts.evictions }) += 1;
     }
 
     /// Chooses the segment to sweep for memory.
@@ -2115,14 +2178,18 @@ impl Writer<'_> {
             || state.size(Queue::Small) > state.share * state.whole();
         let queue = if is_small { Queue::Small } else { Queue::Main };
         let other = if is_small { Queue::Main } else { Queue::Small };
-        if state.queues[queue as usize].is_empty() { other } else { queue }
+        // To sweep the pair that is being written would gain nothing.
+        let guarded = (state.guarded != NOWHERE).then_some((state.guarded >> OFFSET_BITS) as usize);
+        let has_others =
+            |queue: Queue| state.queues[queue as usize].iter().take(2).any(|&one| Some(one) != guarded);
+        if has_others(queue) || !has_others(other) { queue } else { other }
     }
 
     /// The segment with the smallest live part, if that is less than half.
     fn most_dead(&self) -> Option<Victim> {
         let all = self.state.segments.iter().enumerate();
         let sealed = all.filter(|(_, segment)| segment.phase == Phase::Sealed && segment.live > 0);
-        let part = |segment: &Segment| segment.live_bytes * 256 / segment.filled.max(1);
+        let part = |segment: &Segment| segment.live_bytes * 256 / segment.bytes;
         let (number, segment) = sealed.min_by_key(|(_, segment)| part(segment))?;
         (part(segment) < 128).then_some(Victim { segment: number, task: Task::Clean })
     }
@@ -2162,22 +2229,22 @@ impl Writer<'_> {
     }
 
     /// Finds a place for a record, and evicts for it. `None` after a bounded number of steps.
-    fn allot_evicting(&mut self, queue: Queue, class: u64, size: usize) -> Option<u32> {
+    fn allot_evicting(&mut self, queue: Queue, over: u64, size: usize) -> Option<u32> {
         /// How often to look whether readers have gone: in vain many times once, and then few times until one has gone. The system
         /// may have interrupted a reader for some milliseconds. A reader that sleeps must not slow down each write.
         const TURNS: usize = 150;
         const FEW_TURNS: usize = 4;
         let need = if size > self.state.large() { pages::whole(size) } else { self.state.standard };
         let mut left = 8 * (need + 4 * self.state.standard);
-        let mut turns = 0;
+        let (mut turns, mut is_last) = (0, false);
         loop {
-            if let Some(position) = self.allot(queue, class, size, false) {
+            if let Some(position) = self.allot(queue, over, size, false) {
                 return Some(position);
             }
             if !self.state.limbo.is_empty() {
                 self.cache.domain.advance();
                 self.reclaim();
-                if let Some(position) = self.allot(queue, class, size, false) {
+                if let Some(position) = self.allot(queue, over, size, false) {
                     return Some(position);
                 }
             }
@@ -2195,7 +2262,20 @@ impl Writer<'_> {
                 }
                 continue;
             }
-            left = left.checked_sub(self.sweep_for_memory(256)?)?;
+            let swept = self.sweep_for_memory(64);
+            let is_thin = size > self.state.large() && !self.state.thin.is_empty();
+            if is_thin {
+                self.thin_out_all();
+            }
+            match swept {
+                Some(swept) => left = left.checked_sub(swept)?,
+                None if is_thin => {}
+                None if size > self.state.large() && !is_last => {
+                    self.note_all_blocks();
+                    is_last = true;
+                }
+                None => return None,
+            }
         }
     }
 
@@ -2203,7 +2283,7 @@ impl Writer<'_> {
     fn evict_entries(&mut self) {
         let most = self.state.entries;
         let batch = (most / 128).clamp(1, 16);
-        for _ in 0..64 {
+        for _ in 0..8 {
             let pairs = self.state.pairs();
             if pairs < most {
                 return;
@@ -2235,12 +2315,10 @@ impl Writer<'_> {
 
     /// Some of the work that is due: expired segments, dead memory, thin blocks.
     fn tick(&mut self) {
-        if self.state.expires && self.now >= self.state.next_look {
+        if self.now >= self.cache.next_look.0.load(Relaxed) {
             self.expire();
         }
-        if self.state.bytes == usize::MAX {
-            self.clean();
-        }
+        self.clean();
         if !self.state.emptied.is_empty() {
             self.collect();
         }
@@ -2249,44 +2327,74 @@ impl Writer<'_> {
         }
     }
 
-    /// Sweeps some records of a segment whose pairs are all over.
+    /// Looks through some records of a segment that is due for expired pairs. Those that stay are not moved.
     #[cold]
     fn expire(&mut self) {
-        /// How often to look for such a segment, in milliseconds, and how many records to sweep at a time.
+        /// How often to look for such a segment, in milliseconds, and how many records to look at; more if it is late.
         const EVERY: u64 = 250;
         const RECORDS: usize = 64;
-        let state = &*self.state;
-        let all = state.segments.iter().enumerate();
+        const AHEAD: usize = 8;
         let is_due = |segment: &Segment| {
-            segment.over <= self.now
-                && segment.live > 0
-                && matches!(segment.phase, Phase::Open | Phase::Sealed)
+            segment.due <= self.now && matches!(segment.phase, Phase::Open | Phase::Sealed)
         };
-        let current = state.victim.filter(|victim| victim.task == Task::Expire).map(|victim| victim.segment);
-        let due = current.or_else(|| all.filter(|(_, one)| is_due(one)).map(|(at, _)| at).next());
-        let Some(number) = due else {
-            self.state.next_look = self.now.saturating_add(EVERY);
+        let due = || self.state.segments.iter().position(is_due);
+        let visit = self.state.visit;
+        let visit = visit.or_else(|| due().map(|segment| Visit { segment, at: 0, stay: 0, logs: 0 }));
+        let Some(mut visit) = visit else {
+            self.cache.next_look.0.store(self.now.saturating_add(EVERY), Relaxed);
             return;
         };
-        if self.state.segments[number].phase == Phase::Open {
-            self.seal(number);
+        let is_late = self.now.saturating_sub(self.state.segments[visit.segment].due) > 2 * EVERY;
+        let filled = self.state.segments[visit.segment].filled;
+        for _ in 0..if is_late { 8 * RECORDS } else { RECORDS } / AHEAD {
+            let (mut over, mut count) = ([(0, Hash(0)); AHEAD], 0);
+            for _ in 0..AHEAD {
+                if visit.at >= filled {
+                    break;
+                }
+                let position = self.position(visit.segment, visit.at);
+                let record = self.cache.record(position);
+                visit.at += record.size(self.cache.unit);
+                let left = self.cache.over(record).saturating_sub(self.now);
+                if left == 0 {
+                    let hash = self.cache.hash(record.key());
+                    let block = self.cache.block(hash);
+                    prefetch(block.bucket(hash.place(block.buckets())));
+                    over[count] = (position, hash);
+                    count += 1;
+                } else if left <= MAX_TTL.as_millis() as u64 * 2 {
+                    visit.stay += 1;
+                    visit.logs += left.ilog2();
+                }
+            }
+            for &(position, hash) in &over[..count] {
+                if let Some(found) = self.find_position(position, hash) {
+                    self.drop_pair(found, hash);
+                }
+            }
         }
-        self.state.victim = Some(Victim { segment: number, task: Task::Expire });
-        // If the cache is seldom used, each use does more.
-        let is_late = self.now - self.state.segments[number].over > 2 * EVERY;
-        self.sweep(number, Task::Expire, if is_late { 16 * RECORDS } else { RECORDS }, usize::MAX);
-        let segment = &mut self.state.segments[number];
-        if segment.swept >= segment.filled {
-            segment.swept = 0;
-            self.state.victim = None;
+        self.state.visit = Some(visit);
+        if visit.at >= filled {
+            self.state.visit = None;
+            let segment = &mut self.state.segments[visit.segment];
+            // About half of those that stay are over then: with few visits little memory waits.
+            let logs = visit.logs.checked_div(visit.stay);
+            segment.due = logs.map_or(NEVER, |log| self.now.saturating_add(EVERY.max(1 << log)));
+            if segment.phase == Phase::Open && segment.live == 0 {
+                self.seal(visit.segment);
+            }
         }
         self.collect();
     }
 
-    /// In a cache without a limit of bytes: copies what lives in a segment that is mostly dead, if half of all is dead.
+    /// Copies what lives in a segment that is mostly dead, if half of all is dead, and there is room for a copy.
     fn clean(&mut self) {
-        let live = self.state.totals[0].bytes + self.state.totals[1].bytes;
-        if self.state.mapped - self.state.spare_bytes() <= 2 * live + 8 * self.state.standard {
+        let state = &*self.state;
+        let live = state.totals[0].bytes + state.totals[1].bytes;
+        let held = (state.spare_bytes() + state.limbo_bytes).min(state.mapped);
+        if state.mapped - held <= 2 * live + 8 * state.standard
+            || state.bytes - state.used.min(state.bytes) < 2 * state.standard
+        {
             return;
         }
         if self.state.victim.is_none() {
@@ -2343,8 +2451,16 @@ impl Writer<'_> {
         let deeper = (SPLIT_PAGES..=MOST_PAGES).map(|pages| (pages, depth + 1)).filter(|_| depth < MAX_DEPTH);
         for (pages, depth) in longer.chain(deeper) {
             match self.rebuild(hash, pages, depth) {
-                Rebuilt::Done => return true,
-                Rebuilt::NoMemory => return false,
+                Rebuilt::Done => {
+                    self.state.wanted = 0;
+                    return true;
+                }
+                Rebuilt::NoMemory => {
+                    let directory = Directory::bytes(self.cache.directory().depth + 1);
+                    self.state.wanted = directory.max(2 * pages * PAGE);
+                    self.state.wanted_for = hash;
+                    return false;
+                }
                 Rebuilt::NoSlot => {}
             }
         }
@@ -2362,7 +2478,7 @@ impl Writer<'_> {
         let position = bucket.positions[slot].load(Relaxed);
         let other = self.cache.hash(self.cache.record(position).key());
         let Some(found) = self.find_position(position, other) else { return false };
-        self.drop_pair(found, other, Cause::Size);
+        self.drop_pair(found, other);
         true
     }
 
@@ -2371,7 +2487,23 @@ impl Writer<'_> {
         pairs.div_ceil(BUCKETS * SLOTS * 65 / 100).max(1)
     }
 
-    /// Rebuilds a block that has few pairs, alone or together with its neighbour.
+    /// Looks at all blocks. Some may have had no memory to become smaller when they had too few pairs.
+    fn note_all_blocks(&mut self) {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            self.state.thin.push(Hash(from));
+            next = Hash(from).next_block(self.cache.block(Hash(from)).depth());
+        }
+    }
+
+    /// Gives back the memory of blocks that have few pairs, also of those that become neighbours thereby.
+    fn thin_out_all(&mut self) {
+        while let Some(hash) = self.state.thin.pop() {
+            self.thin_out(hash);
+        }
+    }
+
+    /// Rebuilds a block that has few pairs, alone or together with its neighbour, and is then to look at the new one.
     #[cold]
     fn thin_out(&mut self, hash: Hash) {
         let directory = self.cache.directory();
@@ -2385,7 +2517,9 @@ impl Writer<'_> {
             let other = directory.block(neighbour.top(directory.depth));
             let pages = Self::pages_for(live + other.live());
             if other.depth() == depth && pages < MOST_PAGES {
-                self.rebuild(hash, pages, depth - 1);
+                if self.rebuild(hash, pages, depth - 1) == Rebuilt::Done {
+                    self.state.thin.push(hash);
+                }
                 return;
             }
         }
@@ -2401,14 +2535,13 @@ impl Writer<'_> {
     fn rebuild(&mut self, hash: Hash, pages: usize, depth: usize) -> Rebuilt {
         let old = self.cache.block(hash);
         let old_depth = old.depth();
-        if depth > self.cache.directory().depth && !self.double_directory(hash) {
+        if depth > self.cache.directory().depth && !self.double_directory() {
             return Rebuilt::NoMemory;
         }
         let count = if depth > old_depth { 2 } else { 1 };
         let mut news = [None; 2];
         for number in 0..count {
             let Some(at) = self.map(pages * PAGE, 0) else {
-                (self.state.wanted, self.state.wanted_for) = (count * pages * PAGE, hash);
                 self.unmap_blocks(news);
                 return Rebuilt::NoMemory;
             };
@@ -2416,7 +2549,6 @@ impl Writer<'_> {
             block.head().depth.store(depth as u32, Relaxed);
             news[number] = Some(block);
         }
-        self.state.wanted = 0;
         let directory = self.cache.directory();
         let first = directory.range(hash, depth.min(old_depth));
         let olds = [
@@ -2487,13 +2619,10 @@ impl Writer<'_> {
     }
 
     #[cold]
-    fn double_directory(&mut self, hash: Hash) -> bool {
+    fn double_directory(&mut self) -> bool {
         let old = self.cache.directory();
         let (bytes, depth) = (Directory::bytes(old.depth + 1), old.depth + 1);
-        let Some(at) = self.map(bytes, 0) else {
-            (self.state.wanted, self.state.wanted_for) = (bytes, hash);
-            return false;
-        };
+        let Some(at) = self.map(bytes, 0) else { return false };
         let new = Directory { at, depth };
         for number in 0..1 << depth {
             new.entry(number).store(old.entry(number / 2).load(Relaxed), Relaxed);
@@ -2531,20 +2660,21 @@ impl Writer<'_> {
         self.cache.find(key, hash).filter(|(_, record)| self.cache.age(*record) == Age::Fresh)
     }
 
-    /// Whether the cache can hold a record of so many bytes beside one of `old` bytes.
+    /// Whether a cache without other pairs can hold a record of so many bytes beside one of `old` bytes.
     fn fits(&self, size: usize, old: usize) -> bool {
         let state = &*self.state;
         let large = |size| if size > state.large() { pages::whole(size) } else { 0 };
-        let segments = state.bytes - (state.used - state.mapped).min(state.bytes);
-        (large(size) + large(old)).saturating_add(3 * state.standard) <= segments
+        let numbers = (state.bytes / state.standard).clamp(state.segments.len(), SEGMENTS);
+        let others = State::bare() + numbers * Segment::COST + 3 * state.standard;
+        (large(size) + large(old)).saturating_add(others) <= state.bytes
     }
 
     /// A deadline so many milliseconds from now, or `NEVER`.
     fn deadline(&mut self, ttl: Option<u64>) -> u64 {
         let Some(ttl) = ttl else { return NEVER };
-        if !self.state.expires {
-            self.state.expires = true;
+        if self.cache.next_look.0.load(Relaxed) == NEVER {
             self.now = self.cache.clock.now();
+            self.cache.next_look.0.store(self.now, Relaxed);
         }
         self.now.saturating_add(ttl)
     }
@@ -2553,29 +2683,30 @@ impl Writer<'_> {
     fn put(&mut self, key: &[u8], hash: Hash, value: &[u8], deadline: u64) -> bool {
         let used = self.cache.idle.map(|idle| idle.now(&self.cache.clock));
         let pair = Pair { key, value, deadline, used };
-        let (unit, over) = (self.cache.unit, self.over(deadline));
+        let (unit, over) = (self.cache.unit, deadline.saturating_add(self.cache.stale));
         let size = pair.size(unit);
         let old = self
             .cache
             .find(key, hash)
             .map(|(found, record)| (found.position().load(Relaxed), record.size(unit)));
-        let is_kept = self.fits(size, old.map_or(0, |(_, size)| size)) && {
-            self.state.guarded = old.map_or(NOWHERE, |(position, _)| position);
+        let is_kept = self.fits(size, 0) && {
+            // Where there is no room for both, the old record is evicted as others are.
+            let guarded = old.filter(|&(_, old)| self.fits(size, old));
+            self.state.guarded = guarded.map_or(NOWHERE, |(position, _)| position);
             if old.is_none() && self.state.pairs() >= self.state.entries {
                 self.evict_entries();
             }
             self.prepare(size);
-            let queue = if old.is_some() {
-                self.state.segments[(self.state.guarded >> OFFSET_BITS) as usize].queue
-            } else {
+            let queue = if self.state.guarded == NOWHERE {
                 let ghost = self.take_ghost(hash);
                 self.state.queue_for(size, ghost)
+            } else {
+                self.state.segments[(self.state.guarded >> OFFSET_BITS) as usize].queue
             };
-            let class = self.class(over);
-            let place = self.allot_evicting(queue, class, size);
+            let place = self.allot_evicting(queue, over, size);
             place.is_some_and(|position| {
                 self.write_record(position, pair);
-                self.publish(key, hash, position, size, over)
+                self.publish(key, hash, position, size)
             })
         };
         self.state.guarded = NOWHERE;
@@ -2588,9 +2719,12 @@ impl Writer<'_> {
     }
 
     /// Makes a record the one of its key. The record that the key had is dead then.
-    fn publish(&mut self, key: &[u8], hash: Hash, position: u32, size: usize, over: u64) -> bool {
-        self.enliven(position, size, over);
-        if let Some((found, _)) = self.cache.find(key, hash) {
+    fn publish(&mut self, key: &[u8], hash: Hash, position: u32, size: usize) -> bool {
+        self.enliven(position, size);
+        if let Some((found, record)) = self.cache.find(key, hash) {
+            if self.cache.age(record) != Age::Fresh {
+                self.lose(record);
+            }
             let old = found.position().load(Relaxed);
             found.position().store(position, Release);
             self.kill(old);
@@ -2618,6 +2752,9 @@ impl Writer<'_> {
     fn remove(&mut self, key: &[u8], hash: Hash) -> bool {
         let Some((found, record)) = self.cache.find(key, hash) else { return false };
         let is_fresh = self.cache.age(record) == Age::Fresh;
+        if !is_fresh {
+            self.lose(record);
+        }
         self.unlink(found, hash);
         is_fresh
     }
@@ -2629,8 +2766,25 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes all pairs.
+    /// Removes the pairs of the block of a hash. Returns the first hash of the next block.
+    fn clear_block(&mut self, from: u64) -> Option<u64> {
+        let block = self.cache.block(Hash(from));
+        for number in 0..block.buckets() {
+            let bucket = block.bucket(number);
+            for slot in (0..SLOTS).filter(|slot| bucket.taken() >> slot & 1 != 0) {
+                let position = bucket.positions[slot].load(Relaxed);
+                let hash = self.cache.hash(self.cache.record(position).key());
+                if let Some(found) = self.find_position(position, hash) {
+                    self.unlink(found, hash);
+                }
+            }
+        }
+        Hash(from).next_block(block.depth())
+    }
+
+    /// Removes all pairs, if there is memory for a second index. What is being computed is not kept in any case.
     fn clear(&mut self) -> bool {
+        self.state.flights.clear();
         let Some(at) = self.map(Directory::bytes(0), 0) else { return false };
         let Some(block) = self.map(PAGE, 0) else {
             // SAFETY: P1. It was mapped above.
@@ -2660,7 +2814,6 @@ impl Writer<'_> {
             }
         }
         (self.state.thin, self.state.wanted) = (Vec::new(), 0);
-        self.state.flights.clear();
         self.collect();
         self.cache.domain.advance();
         self.reclaim();
@@ -2754,14 +2907,12 @@ impl Cache {
         let (directory, block) = (map(Directory::bytes(0))?, map(PAGE)?);
         let directory = Directory { at: directory, depth: 0 };
         directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
-        // Of the table the first page is enough for most caches.
-        let table_bytes = if pages::FROM_SYSTEM { PAGE } else { SegmentTable::BYTES };
         let mut depths = [0; LINE];
         depths[0] = 1;
         let state = State {
             bytes,
             entries: options.entries.unwrap_or(usize::MAX),
-            used: size_of::<Inner>() + table_bytes + Directory::bytes(0) + PAGE,
+            used: State::bare(),
             mapped: 0,
             standard,
             segments: Vec::new(),
@@ -2786,8 +2937,7 @@ impl Cache {
             wanted_for: Hash(0),
             thin: Vec::new(),
             depths,
-            expires: false,
-            next_look: 0,
+            visit: None,
             flights: BTreeMap::new(),
             gone: Vec::new(),
             counts: CacheStats::default(),
@@ -2805,6 +2955,7 @@ impl Cache {
             listener: options.listener.map(AssertUnwindSafe),
             counts: Default::default(),
             entries: AtomicUsize::new(0),
+            next_look: Line(AtomicU64::new(if idle.is_some() { 0 } else { NEVER })),
             state: Mutex::new(state),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -2859,7 +3010,8 @@ impl Cache {
         let inner = &*self.inner;
         for (batch, keys) in keys.chunks(BATCH).enumerate() {
             let mut hashes = [Hash(0); BATCH];
-            let _pinned = inner.domain.pin();
+            let pinned = inner.domain.pin();
+            let mut hits = 0_u32;
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = inner.hash(key.as_ref());
                 let block = inner.block(*hash);
@@ -2876,12 +3028,15 @@ impl Cache {
             for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
                 let found =
                     inner.find(key.as_ref(), hash).filter(|(_, record)| inner.age(*record) == Age::Fresh);
-                inner.count(found.is_some());
+                hits |= u32::from(found.is_some()) << at;
                 if let Some((found, record)) = found {
                     inner.count_use(found, record);
                 }
                 read(batch * BATCH + at, found.map(|(_, record)| record.value()));
             }
+            // Counting may call the listener, which must not wait for us.
+            drop(pinned);
+            (0..keys.len()).for_each(|at| inner.count(hits >> at & 1 != 0));
         }
     }
 
@@ -3111,12 +3266,10 @@ impl Cache {
     /// Removes all pairs, and tells no listener. The counts of [`stats`](Self::stats) stay.
     pub fn clear(&self) {
         let is_done = self.inner.write(|writer| writer.clear());
-        if !is_done {
-            // There is no memory for a second index. One by one it goes without.
-            let mut keys = Vec::new();
-            self.walk(|record| keys.push(record.key().to_vec()));
-            self.remove_many(&keys);
-            self.inner.write(|writer| writer.state.flights.clear());
+        // Where there is no memory for a second index, the pairs of one block after the other go.
+        let mut next = (!is_done).then_some(0);
+        while let Some(from) = next {
+            next = self.inner.write(|writer| writer.clear_block(from));
         }
     }
 
@@ -3126,41 +3279,32 @@ impl Cache {
             return Err(Error::Capacity { bytes: Some(bytes), entries: None });
         }
         self.inner.write(|writer| writer.resize(bytes));
-        let mut turns = 0;
-        while turns < 1000 && !self.inner.write(|writer| writer.shrink()) {
-            turns += 1;
-        }
+        // Of eight pairs that are swept one goes at least, so this ends also while others write.
+        let most = 1000 + self.len() / 64;
+        (0..most).any(|_| self.inner.write(|writer| writer.shrink()));
         Ok(())
     }
 
-    /// Shows `read` each pair that is there from beginning to end, some at a time, and perhaps others.
-    fn walk(&self, mut read: impl FnMut(Record<'_>)) {
-        let mut next = Some(0);
-        while let Some(from) = next {
-            next = self.walk_block(from, &mut |record, _| read(record));
-        }
-    }
-
-    /// Shows `read` the pairs of the block of a hash. Returns the first hash of the next block.
+    /// Shows `read` the pairs from a hash on of this hash's block. Returns the first hash of the next block.
     fn walk_block(&self, from: u64, read: &mut dyn FnMut(Record<'_>, u32)) -> Option<u64> {
         let inner = &*self.inner;
         let _pinned = inner.domain.pin();
         let block = inner.block(Hash(from));
+        let begins = from << block.depth() == 0;
         for number in 0..block.buckets() {
             let bucket = block.bucket(number);
             let mut taken = bucket.taken();
             while taken != 0 {
                 let slot = taken.trailing_zeros() as usize;
                 let record = inner.record(bucket.positions[slot].load(Acquire));
-                if inner.age(record) == Age::Fresh {
+                // The block may have been joined with the one before, which was shown.
+                if inner.age(record) == Age::Fresh && (begins || inner.hash(record.key()).0 >= from) {
                     read(record, bucket.uses(slot));
                 }
                 taken &= taken - 1;
             }
         }
-        let next = Hash(from).top(block.depth()) as u64 + 1;
-        // Shifted twice, as a shift by 64 is none.
-        (next >> block.depth() == 0).then(|| next << (63 - block.depth()) << 1)
+        Hash(from).next_block(block.depth())
     }
 
     /// All pairs, in no order. A pair that is there all the time comes once; one that is written or removed meanwhile may come.
@@ -3233,24 +3377,39 @@ impl Writer<'_> {
         while state.drop_spare() {}
         (state.bytes, state.standard) = (bytes, State::standard_of(bytes).min(most));
         state.was_full = false;
+        self.note_all_blocks();
     }
 
     /// Evicts some pairs if the cache takes more than its capacity. Returns whether it no longer does.
     fn shrink(&mut self) -> bool {
-        self.cache.domain.advance();
-        self.reclaim();
+        // What is retired now is free after three steps, unless a reader holds it.
+        for _ in 0..3 {
+            self.cache.domain.advance();
+            self.reclaim();
+        }
+        while self.state.used > self.state.bytes && self.state.drop_spare() {}
         if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
             return true;
         }
         // A block that is to become smaller needs memory first.
         let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
-        for _ in 0..16 {
-            if let Some(hash) = self.state.thin.pop() {
-                self.thin_out(hash);
-            }
+        let is_empty = self.state.pairs() == 0;
+        if is_empty {
+            self.note_all_blocks();
         }
+        self.thin_out_all();
         self.state.bytes = bytes;
-        self.sweep_for_memory(1024).is_none()
+        self.sweep_for_memory((self.state.pairs() / 16).clamp(16, 1024));
+        let state = &mut *self.state;
+        // Numbers cost memory, too. The next segments get the lowest ones.
+        state.free.sort_unstable_by_key(|&number| std::cmp::Reverse(number));
+        while state.segments.last().is_some_and(|last| last.phase == Phase::Free) {
+            state.segments.pop();
+            state.used -= Segment::COST;
+        }
+        state.free.retain(|&number| number < state.segments.len());
+        state.segments.shrink_to(state.segments.len());
+        is_empty && state.thin.is_empty()
     }
 }
 
@@ -3294,7 +3453,8 @@ struct Flight {
 
 #[derive(Clone)]
 enum Outcome {
-    Flying(Vec<Waker>),
+    /// The wakers of the tasks that wait, each with its number.
+    Flying(BTreeMap<u64, Waker>),
     Value(Arc<[u8]>),
     Failed(Arc<dyn Any + Send + Sync>),
     /// The computation panicked, or its task was dropped. Another caller computes.
@@ -3339,14 +3499,14 @@ impl Drop for Waits {
 
 impl Flight {
     fn new(leader: Option<ThreadId>) -> Self {
-        Self { leader, outcome: Mutex::new(Outcome::Flying(Vec::new())), landed: Condvar::new() }
+        Self { leader, outcome: Mutex::new(Outcome::Flying(BTreeMap::new())), landed: Condvar::new() }
     }
 
     fn land(&self, outcome: Outcome) {
         let before = mem::replace(&mut *lock(&self.outcome), outcome);
         self.landed.notify_all();
         if let Outcome::Flying(wakers) = before {
-            wakers.into_iter().for_each(Waker::wake);
+            wakers.into_values().for_each(Waker::wake);
         }
     }
 
@@ -3369,19 +3529,34 @@ impl Flight {
     }
 }
 
-/// Waits for the outcome, as a task.
-struct Landing(Arc<Flight>);
+/// Waits for the outcome, as a task. It has a number once its waker is kept.
+struct Landing(Arc<Flight>, Option<u64>);
 
 impl Future for Landing {
     type Output = Outcome;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        let mut outcome = lock(&self.0.outcome);
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let Self(flight, number) = &mut *self;
+        let mut outcome = lock(&flight.outcome);
         let Outcome::Flying(wakers) = &mut *outcome else { return Poll::Ready(outcome.clone()) };
-        if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-            wakers.push(context.waker().clone());
-        }
+        let number = *number.get_or_insert_with(|| wakers.last_key_value().map_or(0, |(last, _)| last + 1));
+        let before = wakers.insert(number, context.waker().clone());
+        // To drop a waker may drop its task, and that another future of this flight.
+        drop(outcome);
+        drop(before);
         Poll::Pending
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        let mut outcome = lock(&self.0.outcome);
+        let waker = match (&mut *outcome, self.1) {
+            (Outcome::Flying(wakers), Some(number)) => wakers.remove(&number),
+            _ => None,
+        };
+        drop(outcome);
+        drop(waker);
     }
 }
 
@@ -3537,7 +3712,7 @@ impl Cache {
                     return lead.end(computed, ttl);
                 }
                 Turn::Wait(flight) => {
-                    if let Some(done) = Self::shared(Landing(flight).await) {
+                    if let Some(done) = Self::shared(Landing(flight, None).await) {
                         return done;
                     }
                 }

@@ -48,12 +48,12 @@ fn large_values_leave_most_small_ones() {
 }
 
 #[test]
-fn change_that_does_not_fit_leaves_the_pair() {
+fn change_that_no_cache_of_this_size_holds_leaves_the_pair() {
     let cache = megabyte();
     assert!(cache.insert("k", vec![1; 600_000]).unwrap());
-    let refused = cache.alter("k", |_| Change::Set(vec![2; 610_000]));
-    assert!(matches!(refused, Err(Error::NoRoom { needed: 610_001 })), "{refused:?}");
-    assert!(!cache.insert("k", vec![3; 610_000]).unwrap());
+    let refused = cache.alter("k", |_| Change::Set(vec![2; MIB]));
+    assert!(matches!(refused, Err(Error::NoRoom { needed: 1_048_577 })), "{refused:?}");
+    assert!(!cache.insert("k", vec![3; MIB]).unwrap());
     assert_eq!(cache.get("k"), Some(vec![1; 600_000]));
 }
 
@@ -332,4 +332,75 @@ fn shrinking_evicts_down_to_the_new_capacity_and_growing_uses_it() {
     let memory = cache.stats().memory;
     assert!(memory <= 4 * MIB && (TINY || memory > 3 * MIB), "{memory}");
     assert!(matches!(cache.shrink_to(10), Err(Error::Capacity { .. })));
+}
+
+#[test]
+fn value_that_an_empty_cache_takes_is_taken_by_a_full_one_again_and_again() {
+    for bytes in [MIN_CAPACITY, 256 << 10, MIB] {
+        let empty =
+            |size| Cache::new(CacheOptions::capacity(bytes)).unwrap().insert("k", vec![0; size]).unwrap();
+        let most = (0..bytes / 500).rev().map(|step| step * 500).find(|&size| empty(size)).unwrap();
+        assert!(most > bytes / 2, "{most} of {bytes}");
+        for size in [most, most * 4 / 5, most / 2, most / 3, most / 6] {
+            let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
+            for number in 0..bytes as u32 / 8 {
+                assert!(cache.insert(number.to_le_bytes(), b"").unwrap());
+            }
+            for round in 0..4 {
+                assert!(cache.insert("k", vec![round; size]).unwrap(), "{size} of {bytes}, round {round}");
+                assert!(cache.alter("k", |_| Change::Set(vec![round + 1; size])).unwrap());
+                assert_eq!(cache.get("k"), Some(vec![round + 1; size]));
+                assert!(cache.insert([round], b"small").unwrap());
+            }
+            assert!(cache.stats().memory <= bytes);
+        }
+    }
+}
+
+#[test]
+fn shrinking_to_a_small_part_keeps_the_limit_and_takes_writes_afterwards() {
+    for bytes in [MIN_CAPACITY, 256 << 10] {
+        let cache = Cache::new(CacheOptions::capacity(32 * MIB)).unwrap();
+        for number in 0..if TINY { 100_000 } else { 300_000_u32 } {
+            cache.insert(number.to_le_bytes(), b"12345678").unwrap();
+        }
+        cache.shrink_to(bytes).unwrap();
+        assert!(cache.stats().memory <= bytes, "{:?}", cache.stats());
+        for number in 0..2000_u32 {
+            assert!(cache.insert(number.to_be_bytes(), [1; 50]).unwrap());
+        }
+        assert!(cache.len() > 100 && cache.stats().memory <= bytes, "{:?}", cache.stats());
+    }
+}
+
+#[test]
+fn number_of_pairs_is_reached_whatever_their_size() {
+    for (entries, size) in if TINY { [(400, 2000), (300, 600)] } else { [(4500, 20_000), (5000, 9000)] } {
+        let cache = Cache::new(CacheOptions::max_entries(entries)).unwrap();
+        for number in 0..entries {
+            assert!(cache.insert(number.to_le_bytes(), vec![0; size]).unwrap());
+        }
+        let stats = cache.stats();
+        assert!(TINY || (stats.entries, stats.evictions) == (entries, 0), "{stats:?}");
+        assert!(stats.entries > entries * 9 / 10, "{stats:?}");
+    }
+}
+
+#[test]
+fn pair_that_is_there_all_the_time_comes_once_also_while_the_index_shrinks() {
+    let cache = Cache::new(CacheOptions::max_entries(100_000)).unwrap();
+    for number in 0..20_000_u32 {
+        cache.insert(number.to_le_bytes(), b"").unwrap();
+    }
+    let mut pairs = cache.iter();
+    let mut seen: Vec<_> = pairs.by_ref().take(10_000).collect();
+    for number in (0..20_000_u32).filter(|number| number % 100 != 0) {
+        cache.remove(number.to_le_bytes());
+    }
+    seen.extend(pairs);
+    for number in (0..20_000_u32).step_by(100) {
+        let times = seen.iter().filter(|(key, _)| *key == number.to_le_bytes()).count();
+        // A tiny index has no slot for some.
+        assert!(times == 1 || TINY && times == 0, "{number} came {times} times");
+    }
 }

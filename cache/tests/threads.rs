@@ -235,3 +235,31 @@ fn tasks_share_a_computation_and_take_over_a_dropped_one() {
     let mut ready = pin!(cache.get_or_compute_async("k", None, || async { Ok::<_, ()>("x") }));
     assert!(ready.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
 }
+
+#[test]
+fn future_that_waits_keeps_one_waker_until_it_is_dropped() {
+    struct Task;
+    impl std::task::Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let mut lead = pin!(cache.get_or_compute_async("k", None, std::future::pending::<Result<&str, ()>>));
+    assert!(lead.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let task = Arc::new(Task);
+    for _ in 0..3 {
+        let mut waits =
+            Box::pin(cache.get_or_compute_async("k", None, std::future::pending::<Result<&str, ()>>));
+        for _ in 0..3 {
+            // Each poll has a waker of its own, as in a `select`.
+            let inner = Arc::new(Task);
+            let waker = Waker::from(Arc::clone(&inner));
+            assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            drop(waker);
+            assert_eq!(Arc::strong_count(&inner), 2, "the last one is kept");
+        }
+        let waker = Waker::from(Arc::clone(&task));
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        drop((waker, waits));
+        assert_eq!(Arc::strong_count(&task), 1, "a dropped future leaves its waker");
+    }
+}
