@@ -396,7 +396,7 @@ impl CacheOptions {
     }
 
     /// Gives the cache a clock: milliseconds since any time. Only WebAssembly without a system needs one. If the clock goes
-    /// back, the cache's time stands still and then goes on from there.
+    /// back, the cache's time stands still and then goes on from there. Times from 2^62 on are taken for faults and left out.
     #[must_use]
     pub fn clock(self, now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { clock: Some(Arc::new(now)), ..self }
@@ -583,7 +583,7 @@ use pages::PAGE;
 /// Milliseconds since some time. They never go back.
 enum Clock {
     System,
-    Host { now: Arc<Time>, last: AtomicU64, ahead: AtomicU64 },
+    Host { now: AssertUnwindSafe<Arc<Time>>, last: AtomicU64, ahead: AtomicU64 },
 }
 
 impl Clock {
@@ -591,10 +591,12 @@ impl Clock {
     const COARSE: u64 = 20;
     /// A host's clock that goes back by less is one that two threads read at nearly the same time.
     const JITTER: u64 = 1000;
+    /// A host's clock that shows a later time has failed.
+    const LAST: u64 = 1 << 62;
 
     fn new(options: &CacheOptions) -> Self {
         options.clock.as_ref().map_or(Self::System, |now| Self::Host {
-            now: Arc::clone(now),
+            now: AssertUnwindSafe(Arc::clone(now)),
             last: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
         })
@@ -609,9 +611,12 @@ impl Clock {
         match self {
             Self::System => Self::system(false),
             Self::Host { now, last, ahead } => {
-                let time = now().wrapping_add(ahead.load(Relaxed));
-                let before = last.load(Relaxed);
-                if before.wrapping_sub(time).cast_signed() > Self::JITTER.cast_signed() && before > time {
+                let (time, before) = ((now.0)(), last.load(Relaxed));
+                if time > Self::LAST {
+                    return before;
+                }
+                let time = time.saturating_add(ahead.load(Relaxed)).min(Self::LAST);
+                if before > time + Self::JITTER {
                     // The clock was set back. From now on we add what is missing.
                     ahead.fetch_add(before - time, Relaxed);
                     return before;
@@ -2040,7 +2045,11 @@ impl Writer<'_> {
                 match self.judge(number, task, position, hash) {
                     Verdict::Dead | Verdict::Kept => {}
                     Verdict::Dropped => done.dropped += 1,
-                    Verdict::Requeued => return done,
+                    Verdict::Requeued => {
+                        // Nothing was copied.
+                        done.bytes -= size;
+                        return done;
+                    }
                     Verdict::Stuck => {
                         self.state.segments[number].swept -= size;
                         return done;
@@ -2235,7 +2244,7 @@ impl Writer<'_> {
         const TURNS: usize = 150;
         const FEW_TURNS: usize = 4;
         let need = if size > self.state.large() { pages::whole(size) } else { self.state.standard };
-        let mut left = 8 * (need + 4 * self.state.standard);
+        let mut left = 16 * (need + 4 * self.state.standard);
         let (mut turns, mut is_last) = (0, false);
         loop {
             if let Some(position) = self.allot(queue, over, size, false) {
@@ -2262,13 +2271,16 @@ impl Writer<'_> {
                 }
                 continue;
             }
+            if left == 0 {
+                return None;
+            }
             let swept = self.sweep_for_memory(64);
             let is_thin = size > self.state.large() && !self.state.thin.is_empty();
             if is_thin {
                 self.thin_out_all();
             }
             match swept {
-                Some(swept) => left = left.checked_sub(swept)?,
+                Some(swept) => left = left.saturating_sub(swept),
                 None if is_thin => {}
                 None if size > self.state.large() && !is_last => {
                     self.note_all_blocks();
@@ -3838,7 +3850,7 @@ impl Cache {
     }
 
     /// Makes a cache of what [`save`](Self::save) has written. Pairs that have expired meanwhile are left out, and so are
-    /// those for which there is no room. If the bytes are not a whole saved cache that is an error.
+    /// those for which there is no room. If the bytes are not a whole saved cache and nothing else, that is an error.
     ///
     /// # Panics
     /// In WebAssembly without a system, which has no wall clock: use [`load_at`](Self::load_at).
@@ -3882,6 +3894,9 @@ impl Cache {
         let crc = u32::from_le_bytes(input.array()?);
         if total != count.to_le_bytes() || crc != saved::checksum(number, &total) {
             return Err(Error::Corrupt { offset: at, what: "the number of pairs" });
+        }
+        if input.from.take(1).read_to_end(&mut block)? > 0 {
+            return Err(Error::Corrupt { offset: input.offset, what: "something follows" });
         }
         Ok(cache)
     }

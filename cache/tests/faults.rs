@@ -404,3 +404,28 @@ fn pair_that_is_there_all_the_time_comes_once_also_while_the_index_shrinks() {
         assert!(times == 1 || TINY && times == 0, "{number} came {times} times");
     }
 }
+
+#[test]
+fn small_pair_is_never_refused_beside_large_ones_that_are_read() {
+    let bytes = if TINY { MIB } else { 4 * MIB };
+    for part in [4, 8, 16] {
+        let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
+        for number in 0..if TINY { 5000 } else { 30_000_usize } {
+            if number % 30 == 0 {
+                let large = format!("large {}", number / 30 % (2 * part));
+                assert!(cache.insert(&large, vec![0; bytes / part]).unwrap());
+                (0..3).for_each(|_| _ = cache.get(&large));
+            }
+            assert!(
+                cache.insert(number.to_le_bytes(), vec![0; number * 7 % 500]).unwrap(),
+                "{number}, {part}"
+            );
+        }
+    }
+}
+
+#[test]
+fn cache_can_be_used_within_catch_unwind() {
+    let cache = megabyte();
+    assert!(std::panic::catch_unwind(|| cache.insert("k", "v")).unwrap().unwrap());
+}

@@ -42,12 +42,14 @@ fn loaded_cache_has_all_pairs_and_the_time_that_each_still_lives() {
 }
 
 #[test]
-fn saved_cache_that_is_cut_or_flipped_anywhere_is_an_error() {
+fn saved_cache_that_is_cut_flipped_or_followed_by_something_is_an_error() {
     let bytes = saved(6);
     for end in 0..bytes.len() {
         let error = Cache::load_at(options(), &bytes[..end], at(0)).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{end}: {error}");
     }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(matches!(Cache::load_at(options(), &longer[..], at(0)), Err(Error::Corrupt { .. })));
     for at_byte in 0..bytes.len() {
         for bit in [0, 3, 7] {
             let mut flipped = bytes.clone();

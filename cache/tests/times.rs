@@ -291,3 +291,19 @@ fn listener_that_panics_beside_a_computation_that_panics_does_not_end_the_proces
     assert!(std::panic::catch_unwind(compute).is_err());
     assert!(cache.is_empty(), "the listener was called");
 }
+
+#[test]
+fn clock_that_fails_once_changes_no_time_to_live() {
+    let now = Arc::new(AtomicU64::new(1 << 40));
+    let clock = Arc::clone(&now);
+    let cache = Cache::new(CacheOptions::capacity(1 << 20).clock(move || clock.load(SeqCst))).unwrap();
+    cache.insert_for("k", "", seconds(3600)).unwrap();
+    now.store(u64::MAX, SeqCst);
+    assert!(cache.contains("k"));
+    cache.insert_for("meanwhile", "", seconds(3600)).unwrap();
+    now.store(1 << 40, SeqCst);
+    cache.insert_for("later", "", seconds(3600)).unwrap();
+    for key in ["k", "meanwhile", "later"] {
+        assert_eq!(cache.ttl(key), Ttl::Left(seconds(3600)), "{key}");
+    }
+}
