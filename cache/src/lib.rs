@@ -23,7 +23,7 @@
 //! - **Time.** An expired pair is never returned, also when a clock goes back. Its memory comes back as the cache is used: each
 //!   write and each 64th look-up removes some expired pairs.
 //! - **Computing.** [`Cache::get_or_compute`] computes each value once. Other threads and tasks wait for it and share its fate.
-//! - **Threads.** A look-up takes no lock. Writes take one lock of the cache, for less than a microsecond each.
+//! - **Threads.** A look-up waits for no lock. Writes take one lock of the cache, for less than a microsecond each.
 //!
 //! # Limits
 //!
@@ -32,7 +32,7 @@
 // How this cache works
 // ====================
 //
-// The promise: the capacity is memory that the cache really takes. Readers take no lock and write to no shared memory but
+// The promise: the capacity is memory that the cache really takes. Readers wait for no lock and write to no shared memory but
 // two bits beside the pair's tag, and only if these change. Evicted memory serves pairs of any size. No write stops for long.
 //
 // Vital statistics, on 64 bits
@@ -42,7 +42,7 @@
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         rebuilds a block of the index (some 3,500 pairs), or sweeps or expires 512 records: some 100 to 300 us
+//   the longest write         rebuilds a block of the index (some 3,500 pairs), sweeps or expires 512 records: 100 to 300 us
 //
 //   directory           block of the index: 1 to 7 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
@@ -75,8 +75,8 @@
 // bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next seven, and each bucket on the way
 // counts it as passed. A block without room is rebuilt with one page more, or as two. One with few pairs is rebuilt smaller.
 //
-// *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small ring. They grow and
-// shrink with the block, so that remembering costs bounded steps too.
+// *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small
+// ring. They grow and shrink with the block, so that remembering costs bounded steps too.
 //
 // The life of one insert. Hash the key. Lock the state. Sweep some records if memory is short. Allot the record's
 // bytes in the open segment of its queue and time class, evicting if there is none. Write the record. Store its position
@@ -388,8 +388,9 @@ impl CacheOptions {
 
     /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
     ///
-    /// It runs after the operation that removed the pair, in the same thread, while no lock is held. It may use the cache. If it
-    /// panics, the operation has taken effect, and the panic goes on to its caller, unless that is already unwinding.
+    /// It runs after the operation that removed the pair, which may be a look-up, in the same thread, while no lock is held. It
+    /// may use the cache. If it panics, the operation has taken effect, and the panic goes on to its caller, unless that is
+    /// already unwinding.
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..self }
@@ -1107,6 +1108,15 @@ impl Directory {
         Block::of_entry(self.entry(number).load(Acquire))
     }
 
+    fn blocks(self) -> impl Iterator<Item = Block> {
+        let mut number = 0;
+        std::iter::from_fn(move || {
+            let block = (number < 1 << self.depth).then(|| self.block(number))?;
+            number += 1 << (self.depth - block.depth());
+            Some(block)
+        })
+    }
+
     /// The entries that lead to the block of this hash.
     fn range(self, hash: Hash, depth: usize) -> std::ops::Range<usize> {
         let span = 1 << (self.depth - depth);
@@ -1249,6 +1259,13 @@ impl Inner {
         directory.block(hash.top(directory.depth))
     }
 
+    /// Fetches the home bucket of a hash from memory.
+    #[inline(always)]
+    fn prefetch(&self, hash: Hash) {
+        let block = self.block(hash);
+        prefetch(block.bucket(hash.place(block.buckets())));
+    }
+
     #[inline(always)]
     fn address(&self, position: u32) -> *const u8 {
         let start = self.segments.start((position >> OFFSET_BITS) as usize).load(Acquire);
@@ -1311,7 +1328,8 @@ impl Inner {
 
     /// Shows `read` a pair that has not expired. It counts as a use if `uses`.
     #[inline(always)]
-    fn read<T>(&self, key: &[u8], hash: Hash, uses: bool, read: impl FnOnce(Record<'_>) -> T) -> Option<T> {
+    fn read<T>(&self, key: &[u8], uses: bool, read: impl FnOnce(Record<'_>) -> T) -> Option<T> {
+        let hash = self.hash(key);
         let _pinned = self.domain.pin();
         let (found, record) = self.find(key, hash)?;
         if self.age(record) != Age::Fresh {
@@ -1721,6 +1739,7 @@ struct Writer<'c> {
     state: MutexGuard<'c, State>,
     /// The time, if a pair was ever given a deadline.
     now: u64,
+    has_rebuilt: bool,
 }
 
 impl Inner {
@@ -1731,7 +1750,7 @@ impl Inner {
 
     fn write_with<T>(&self, state: MutexGuard<'_, State>, change: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let now = if self.next_look.0.load(Relaxed) == NEVER { 0 } else { self.clock.now() };
-        let mut writer = Writer { cache: self, state, now };
+        let mut writer = Writer { cache: self, state, now, has_rebuilt: false };
         let done = change(&mut writer);
         writer.tick();
         self.entries.store(writer.state.pairs(), Relaxed);
@@ -2028,8 +2047,7 @@ impl Writer<'_> {
                 let position = self.position(number, at);
                 let record = self.cache.record(position);
                 let hash = self.cache.hash(record.key());
-                let block = self.cache.block(hash);
-                prefetch(block.bucket(hash.place(block.buckets())));
+                self.cache.prefetch(hash);
                 ahead[count] = (position, hash);
                 count += 1;
                 at += record.size(self.cache.unit);
@@ -2208,7 +2226,12 @@ impl Writer<'_> {
         let Victim { segment, task } = self.choose()?;
         let done = self.sweep(segment, task, records, usize::MAX);
         self.collect();
-        // What is left of a segment that was swept to its end could not be kept: it begins anew.
+        self.end_sweep(segment);
+        Some(done.bytes + 64)
+    }
+
+    /// What is left of a segment that was swept to its end could not be kept: it begins anew.
+    fn end_sweep(&mut self, segment: usize) {
         let state = &mut *self.state;
         if state.victim.is_some_and(|victim| victim.segment == segment)
             && state.segments[segment].swept >= state.segments[segment].filled
@@ -2216,7 +2239,6 @@ impl Writer<'_> {
             state.segments[segment].swept = 0;
             state.victim = None;
         }
-        Some(done.bytes + 64)
     }
 
     /// Sweeps a few records if memory will soon be short, so that a write of so many bytes need not wait for a whole segment.
@@ -2334,7 +2356,10 @@ impl Writer<'_> {
         if !self.state.emptied.is_empty() {
             self.collect();
         }
-        if let Some(hash) = self.state.thin.pop() {
+        // One block is enough for one write.
+        if !self.has_rebuilt
+            && let Some(hash) = self.state.thin.pop()
+        {
             self.thin_out(hash);
         }
     }
@@ -2370,8 +2395,7 @@ impl Writer<'_> {
                 let left = self.cache.over(record).saturating_sub(self.now);
                 if left == 0 {
                     let hash = self.cache.hash(record.key());
-                    let block = self.cache.block(hash);
-                    prefetch(block.bucket(hash.place(block.buckets())));
+                    self.cache.prefetch(hash);
                     over[count] = (position, hash);
                     count += 1;
                 } else if left <= MAX_TTL.as_millis() as u64 * 2 {
@@ -2414,10 +2438,7 @@ impl Writer<'_> {
         }
         if let Some(Victim { segment, task }) = self.state.victim {
             self.sweep(segment, task, 32, usize::MAX);
-            if self.state.segments[segment].swept >= self.state.segments[segment].filled {
-                self.state.segments[segment].swept = 0;
-                self.state.victim = None;
-            }
+            self.end_sweep(segment);
         }
     }
 }
@@ -2568,6 +2589,7 @@ impl Writer<'_> {
             (depth < old_depth)
                 .then(|| directory.block(Hash(hash.0 ^ 1 << (64 - old_depth)).top(directory.depth))),
         ];
+        self.has_rebuilt = true;
         for old in olds.into_iter().flatten() {
             news.iter().flatten().for_each(|new| new.inherit_ghosts(old));
             if !self.copy_pairs(old, news, old_depth) {
@@ -2808,10 +2830,7 @@ impl Writer<'_> {
         let directory = Directory { at, depth: 0 };
         directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
         self.set_directory(directory);
-        let mut number = 0;
-        while number < 1 << old.depth {
-            let block = old.block(number);
-            number += 1 << (old.depth - block.depth());
+        for block in old.blocks() {
             self.retire(Retired::Pages(block.at, block.bytes()), block.bytes());
         }
         let state = &mut *self.state;
@@ -2837,13 +2856,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let directory = Directory::of_word(*self.directory.get_mut());
         let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut number = 0;
         let mut all = vec![(directory.at, Directory::bytes(directory.depth))];
-        while number < 1 << directory.depth {
-            let block = directory.block(number);
-            number += 1 << (directory.depth - block.depth());
-            all.push((block.at, block.bytes()));
-        }
+        all.extend(directory.blocks().map(|block| (block.at, block.bytes())));
         all.extend(state.spare.iter().map(|spare| (spare.at, spare.bytes)));
         all.extend(state.limbo.drain().filter_map(|retired| match retired {
             Retired::Pages(at, bytes) => Some((at, bytes)),
@@ -2985,29 +2999,24 @@ impl Cache {
     /// While `read` runs the cache cannot reuse memory that is evicted. So it should be short.
     #[inline]
     pub fn get_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let key = key.as_ref();
-        let found = self.inner.read(key, self.inner.hash(key), true, |record| read(record.value()));
+        let found = self.inner.read(key.as_ref(), true, |record| read(record.value()));
         self.inner.count(found.is_some());
         found
     }
 
     /// The value of a key. It does not count as a use.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        let key = key.as_ref();
-        self.inner.read(key, self.inner.hash(key), false, |record| record.value().to_vec())
+        self.inner.read(key.as_ref(), false, |record| record.value().to_vec())
     }
 
     /// Whether a key is there. It does not count as a use.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        let key = key.as_ref();
-        self.inner.read(key, self.inner.hash(key), false, |_| ()).is_some()
+        self.inner.read(key.as_ref(), false, |_| ()).is_some()
     }
 
     /// How long a pair still lives.
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Ttl {
-        let deadline = |record: Record<'_>| record.deadline();
-        let key = key.as_ref();
-        match self.inner.read(key, self.inner.hash(key), false, deadline) {
+        match self.inner.read(key.as_ref(), false, |record: Record<'_>| record.deadline()) {
             None => Ttl::Absent,
             Some(NEVER) => Ttl::Forever,
             Some(deadline) => {
@@ -3026,8 +3035,7 @@ impl Cache {
             let mut hits = 0_u32;
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = inner.hash(key.as_ref());
-                let block = inner.block(*hash);
-                prefetch(block.bucket(hash.place(block.buckets())));
+                inner.prefetch(*hash);
             }
             for &hash in &hashes[..keys.len()] {
                 let block = inner.block(hash);
@@ -3125,8 +3133,7 @@ impl Cache {
                 let _pinned = self.inner.domain.pin();
                 for (hash, item) in hashes.iter_mut().zip(items) {
                     *hash = self.inner.hash(key(item));
-                    let block = self.inner.block(*hash);
-                    prefetch(block.bucket(hash.place(block.buckets())));
+                    self.inner.prefetch(*hash);
                 }
             }
             self.inner.write(|writer| {
