@@ -8,15 +8,16 @@
 //! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. The
 //! share is a half while the log is copied: who is ahead by `n` bytes is caught up with by copying `2 n` at most.
 
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
-use std::{io, thread};
 
 use twindex_format::{History, Progress, TableEntry, TableInfo};
 
 use crate::core::{Core, Home, Logged};
 use crate::error::{Error, Result};
 use crate::log::SLACK;
+use crate::memory::spawn;
 use crate::rewrite::{Alone, BURST, CHUNK, KEPT, New};
 
 /// What they may append while the last chunk is copied.
@@ -111,7 +112,7 @@ pub(crate) fn in_background(core: &Arc<Core>) {
     // Until it has begun, which may take a while on a busy machine.
     let pace = log.allow(log.at() + BURST);
     let core_of_thread = Arc::clone(core);
-    let started = thread::Builder::new().name("twindex-compact".into()).spawn(move || {
+    let started = spawn("twindex-compact", move || {
         let _until_then = (running, pace);
         compact_now(&core_of_thread);
     });

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::lock::pid;
+use crate::memory::spawn;
 use crate::pause::Pause;
 
 /// After a refresh that failed, the next one begins so many times what it took later, but not later than that.
@@ -23,7 +24,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
         return Ok(());
     }
     let weak = Arc::downgrade(core);
-    let started = thread::Builder::new().name("twindex-follow".into()).spawn(move || follow(&weak));
+    let started = spawn("twindex-follow", move || follow(&weak));
     started.map(drop).map_err(|error| {
         home.following.process.store(0, Relaxed);
         Error::io(&home.path, error)

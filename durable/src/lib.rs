@@ -65,6 +65,7 @@ pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
 pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
 pub use crate::feed::{ChangeSet, Changes, Effect, FeedFile, TableChange};
+pub use crate::memory::spawn;
 pub use crate::notice::LOG_TARGET;
 pub use crate::options::{Durability, Options};
 pub use crate::position::Position;

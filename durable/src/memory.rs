@@ -1,6 +1,8 @@
 //! Memory for what may not fail once it has begun.
 
+use std::hint::black_box;
 use std::io;
+use std::thread::{Builder, JoinHandle};
 
 use twindex::Result;
 
@@ -17,7 +19,27 @@ pub(crate) fn ensure(bytes: usize) -> Result<()> {
 #[cold]
 fn probe(bytes: usize) -> Result<()> {
     const COPIES: usize = 3;
-    room::<u8>(bytes.saturating_mul(COPIES)).map(drop)
+    is_room(bytes.saturating_mul(COPIES))
+}
+
+/// The compiler would see that nothing comes of the block, and not ask for it.
+fn is_room(bytes: usize) -> Result<()> {
+    black_box(room::<u8>(bytes)).map(drop)
+}
+
+/// Starts a thread, where the system has memory for it to begin: one that finds none ends the process.
+///
+/// # Errors
+/// The system's where it has no thread, or [`io::ErrorKind::OutOfMemory`].
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    const THREAD_BYTES: usize = 8 << 20;
+    if cfg!(not(target_family = "wasm")) {
+        is_room(THREAD_BYTES).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    }
+    Builder::new().name(name.into()).spawn(work)
 }
 
 /// A copy, where there is memory for one.

@@ -7,6 +7,7 @@ use crate::compact;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::log::SYNC_EVERY;
+use crate::memory::spawn;
 use crate::options::Durability;
 
 /// Starts it for a store that wants one, for as long as there is the store.
@@ -18,7 +19,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
         return Ok(());
     }
     let weak = Arc::downgrade(core);
-    match thread::Builder::new().name("twindex-sync".into()).spawn(move || sync(&weak)) {
+    match spawn("twindex-sync", move || sync(&weak)) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => logged.log.leave_to_writers(),
         Err(error) => return Err(Error::io(&home.path, error)),
         Ok(_) => logged.log.watch(),

@@ -149,3 +149,31 @@ fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
         );
     }
 }
+
+#[test]
+fn a_compaction_without_memory_is_refused_and_changes_nothing() {
+    let _alone = alone();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let mut refused = 0;
+    for blocks in 0..12 {
+        let _ = fs::remove_file(&path);
+        let store =
+            Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
+        let table = store.table("t", Index::Hash).unwrap();
+        // A record of many short pairs, which a compaction keeps in one piece.
+        let mut batch = store.batch();
+        for key in 0..30_000_u32 {
+            batch.upsert(&table, key.to_be_bytes(), [b'v'; 20]).unwrap();
+        }
+        batch.commit().unwrap();
+        LARGE_LEFT.store(blocks, Relaxed);
+        let compacted = store.compact();
+        LARGE_LEFT.store(usize::MAX, Relaxed);
+        refused += usize::from(compacted.is_err());
+        table.upsert("next", "1").unwrap();
+        store.close().unwrap();
+        assert_eq!(Store::open(&path).unwrap().table("t", Index::Hash).unwrap().len(), 30_001);
+    }
+    assert!((1..12).contains(&refused), "{refused} were refused");
+}

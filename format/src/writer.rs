@@ -1,6 +1,6 @@
 //! Writing a dump.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use twindex::internal::{common, head4};
 use twindex::{Error, Index, Result, Table};
@@ -18,6 +18,8 @@ const RECORD_BYTES: usize = 64 * 1024;
 const MOST_WAITING: usize = 1 << 20;
 /// Whether the writer refers to earlier pairs. A WebAssembly module does not, to be smaller.
 const REFERS: bool = cfg!(not(target_family = "wasm"));
+/// More than a table's record takes: its name, two codecs, and numbers.
+const TABLE_BYTES: usize = 1024;
 /// More than a pair takes besides its key and value: a token, three lengths, and the head of a record.
 const AROUND: usize = 64;
 
@@ -43,6 +45,7 @@ pub fn write_tables_after<W: Write + ?Sized>(
 ) -> Result<Progress> {
     let mut file = Writer::new(Header::encode(salt), salt, writer, progress);
     for (id, table) in tables {
+        file.reserve(TABLE_BYTES)?;
         file.begin();
         push_varint(&mut file.bytes, (*id).into());
         push_varint(&mut file.bytes, table.len() as u64);
@@ -53,6 +56,7 @@ pub fn write_tables_after<W: Write + ?Sized>(
     if let Some(history) = history {
         let most = file.at().clamp(*history.bytes.start(), *history.bytes.end());
         history.records(most, &mut |payload| {
+            file.reserve(payload.len())?;
             file.begin();
             file.bytes.extend_from_slice(payload);
             file.close(Kind::Kept);
@@ -101,6 +105,11 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
             open: None,
             result: Ok(()),
         }
+    }
+
+    /// Makes room for a record of so many bytes, and for the head of the next.
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        Ok(self.bytes.try_reserve(bytes + AROUND).map_err(io::Error::from)?)
     }
 
     /// Writes the end of the dump. Returns how much was written in all.

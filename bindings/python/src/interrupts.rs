@@ -1,10 +1,10 @@
 //! Ctrl-C in the middle of a long call.
 
 use std::io::{self, Read, Write};
+use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::{panic, thread};
 
 use pyo3::prelude::*;
 use twindex_finalization::attach;
@@ -74,16 +74,11 @@ where
     W: FnOnce() -> T + Send + 'static,
 {
     const OFTEN: Duration = Duration::from_millis(50);
-    /// What a thread takes to begin. One that finds no memory then ends the process.
-    const THREAD_BYTES: usize = 8 << 20;
-    if Vec::<u8>::new().try_reserve_exact(THREAD_BYTES).is_err() {
-        return Ok(py.detach(work));
-    }
     let (sender, mut receiver) = mpsc::channel();
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<W>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let taken = Arc::clone(&work);
-    let started = thread::Builder::new().name("twindex-work".into()).spawn(move || {
+    let started = twindex_durable::spawn("twindex-work", move || {
         // Nobody receives it once the waiting was ended.
         let _ = take(&taken).map(|work| sender.send(work()));
     });

@@ -76,7 +76,7 @@ impl Queue {
         }
         state.waiting.push_back(notice);
         if !state.is_told {
-            let started = thread::Builder::new().name("twindex-log".into()).spawn(|| self.tell());
+            let started = twindex_durable::spawn("twindex-log", || self.tell());
             // Where there is no thread to be had, the next one tells of this too.
             state.is_told = started.is_ok();
         }
