@@ -2243,7 +2243,9 @@ impl Writer<'_> {
 
     /// Sweeps a few records if memory will soon be short, so that a write of so many bytes need not wait for a whole segment.
     fn prepare(&mut self, bytes: usize) {
-        if self.state.available() >= 2 * self.state.standard + self.state.wanted {
+        // Where segments are small beside the whole, one more is free, so that few writes have to wait for a sweep's end.
+        let spares = if self.state.bytes / 512 >= self.state.standard { 3 } else { 2 };
+        if self.state.available() >= spares * self.state.standard + self.state.wanted {
             if self.state.wanted > 0 {
                 self.state.wanted = 0;
                 self.grow(self.state.wanted_for);
