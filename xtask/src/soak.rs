@@ -321,7 +321,8 @@ mod tests {
     #[test]
     fn parts_have_rooms_and_names_of_their_own() {
         let names: std::collections::BTreeSet<_> = parts().iter().map(|part| part.0).collect();
-        assert_eq!((names.len(), parts().len()), (21, 21));
+        assert_eq!(names.len(), parts().len());
+        assert!(!names.is_empty());
         assert!(parts().iter().all(|part| room(part).is_ok()));
     }
 }
