@@ -12,7 +12,6 @@ use crate::merge::{Merge, Range};
 use crate::names::Layout;
 use crate::pairs::{Pair, Pairs};
 use crate::shared::Shared;
-use crate::walk::Walk;
 
 /// Of whom more pairs are expected, all are.
 const LONG: usize = 1024;
@@ -217,10 +216,5 @@ impl Scan {
         }
         self.left -= pairs.len();
         Ok(pairs)
-    }
-
-    /// All that are left.
-    pub async fn all(self) -> Result<Pairs> {
-        Walk::from(self).all().await
     }
 }

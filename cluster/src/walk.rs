@@ -94,6 +94,13 @@ impl Walk {
     }
 }
 
+impl Scan {
+    /// All that are left.
+    pub async fn all(self) -> Result<Pairs> {
+        Walk::from(self).all().await
+    }
+}
+
 /// The pairs of a scan, as those of a table come.
 impl From<Scan> for Walk {
     fn from(scan: Scan) -> Self {

@@ -6,8 +6,6 @@ use std::io;
 
 use twindex::Error;
 
-use crate::journal::Refusal;
-
 pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
 pub(crate) const RANGE: &str = "TWINDEX_RANGE";
@@ -126,6 +124,56 @@ impl fmt::Display for Failure {
             Self::Choice { what, given } => write!(f, "there is no {what} {given}"),
             Self::Refused(refusal) => f.write_str(refusal.text()),
         }
+    }
+}
+
+/// Why writes are refused.
+#[cfg(feature = "files")]
+#[derive(Clone, Copy)]
+pub(crate) enum Refusal {
+    ReadOnly,
+    LogFailed,
+    /// A cache in a store that is kept in a file.
+    Cache,
+    /// The store has no file, where one is needed.
+    NoFile,
+}
+
+#[cfg(feature = "files")]
+impl Refusal {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::ReadOnly => READ_ONLY,
+            Self::LogFailed => LOG_FAILED,
+            Self::Cache => NOT_SUPPORTED,
+            Self::NoFile => TYPE,
+        }
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "the store was opened for reading alone",
+            Self::Cache => {
+                "the file of a store keeps tables alone: make the cache in a store in memory, or on its own"
+            }
+            Self::NoFile => "this store is kept in no file",
+            Self::LogFailed => "writing to the store's file failed before: open it again",
+        }
+    }
+}
+
+/// In the module that keeps no files it has no values, so the compiler leaves out all that would use one.
+#[cfg(not(feature = "files"))]
+pub(crate) enum Refusal {}
+
+#[cfg(not(feature = "files"))]
+impl Refusal {
+    pub(crate) fn code(&self) -> &'static str {
+        match *self {}
+    }
+
+    pub(crate) fn text(&self) -> &'static str {
+        match *self {}
     }
 }
 

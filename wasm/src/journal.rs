@@ -10,7 +10,7 @@ use twindex::{Store, Table};
 use twindex_format::{Loader, LogEnd, Operation, Operations, Position, TableEntry, synced, write_tables};
 
 use crate::answer::{self, Output};
-use crate::failure::{Failed, Failure, LOG_FAILED, NOT_SUPPORTED, READ_ONLY, TYPE};
+use crate::failure::{Failed, Failure, Refusal};
 
 /// A buffer of more bytes than this is given back on the next call.
 const KEEP_BYTES: usize = 64 * 1024;
@@ -19,39 +19,6 @@ const HEAD_BYTES: usize = 1024;
 const SYNCED_BYTES: usize = twindex_format::HEAD_BYTES + size_of::<u64>();
 
 pub(crate) type Shared = Rc<RefCell<Journal>>;
-
-/// Why writes are refused.
-#[derive(Clone, Copy)]
-pub(crate) enum Refusal {
-    ReadOnly,
-    LogFailed,
-    /// A cache in a store that is kept in a file.
-    Cache,
-    /// The store has no file, where one is needed.
-    NoFile,
-}
-
-impl Refusal {
-    pub(crate) fn code(self) -> &'static str {
-        match self {
-            Self::ReadOnly => READ_ONLY,
-            Self::LogFailed => LOG_FAILED,
-            Self::Cache => NOT_SUPPORTED,
-            Self::NoFile => TYPE,
-        }
-    }
-
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "the store was opened for reading alone",
-            Self::Cache => {
-                "the file of a store keeps tables alone: make the cache in a store in memory, or on its own"
-            }
-            Self::NoFile => "this store is kept in no file",
-            Self::LogFailed => "writing to the store's file failed before: open it again",
-        }
-    }
-}
 
 /// A cache in a store of this journal.
 pub(crate) fn no_cache(_: &Shared) -> Failed {

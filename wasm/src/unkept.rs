@@ -13,18 +13,6 @@ pub(crate) fn no_cache(journal: &Shared) -> Failed {
 
 pub(crate) enum Logged {}
 
-pub(crate) enum Refusal {}
-
-impl Refusal {
-    pub(crate) fn code(&self) -> &'static str {
-        match *self {}
-    }
-
-    pub(crate) fn text(&self) -> &'static str {
-        match *self {}
-    }
-}
-
 pub(crate) struct Log;
 
 #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "journal's need it")]

@@ -3,6 +3,7 @@
 
 mod bench;
 mod dist;
+mod packages;
 mod run;
 mod setup;
 mod soak;

@@ -8,9 +8,9 @@ use twindex_format::{HEADER_BYTES, Header, Kind, LogReader, load_into, open};
 
 use crate::answer;
 use crate::exports::store::limit;
-use crate::failure::{Failed, Failure};
+use crate::failure::{Failed, Failure, Refusal};
 use crate::handles::Object;
-use crate::journal::{Journal, Refusal, Shared};
+use crate::journal::{Journal, Shared};
 use crate::state::{State, call, note};
 
 /// Opens a store from the bytes of its file, with a memory limit as `twindex_store_new` takes it: its handle, or 0 where the file was

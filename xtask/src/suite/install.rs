@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::shared::Suite;
-use crate::dist;
+use crate::packages;
 use crate::run::{Log, command};
 use crate::setup::{Interpreter, Runtime, Venv, npm};
 use crate::steps::{Job, Steps, checks};
@@ -37,15 +37,15 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
         let packages = steps.must("dist: npm packages", |log| {
             let (native, wasm) =
                 (suite.empty_folder("dist-test/native")?, suite.empty_folder("dist-test/wasm")?);
-            dist::pack(suite, "bindings/node", &[], &native, log)?;
+            packages::pack(suite, "bindings/node", &[], &native, log)?;
             log.run(npm(&suite.path("wasm/npm"), &["pack", "--pack-destination"]).arg(&wasm))?;
             for folder in [&native, &wasm] {
-                dist::check_npm(suite, folder, log)?;
+                packages::check_npm(suite, folder, log)?;
             }
             Ok(Packages {
                 wheels: vec![wheel],
-                npm: dist::files(&native, "")?,
-                wasm: dist::files(&wasm, "")?,
+                npm: packages::files(&native, "")?,
+                wasm: packages::files(&wasm, "")?,
             })
         })?;
         install(&packages, suite, steps);
@@ -53,7 +53,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     });
     let crates = checks(|steps| {
         // Their tests compiled what is in them.
-        let package = dist::crates("cargo package --no-verify --allow-dirty --locked");
+        let package = packages::crates("cargo package --no-verify --allow-dirty --locked");
         steps.lines("dist: crates", suite, "", &[&package]);
         steps.check("dist: the README's example in Rust", |log| {
             let folder = suite.empty_folder("install/rust/src")?;
