@@ -33,7 +33,7 @@ export interface CustomCodec<In = any, Out = any> {
   encode(value: In): string | ArrayBufferView
   // biome-ignore lint/suspicious/noExplicitAny: it is what `format` says
   decode(stored: any): Out
-  /** What `encode` makes and `decode` takes: `view` unless told. */
+  /** What `encode` makes and `decode` takes: `view` by default. */
   format?: 'str' | 'bytes' | 'view' | undefined
 }
 
@@ -188,10 +188,10 @@ export interface TableOptions<
   K extends KeyCodec = KeyCodec,
   V extends ValueCodec = ValueCodec,
 > {
-  /** The index, `hash` unless told. A table keeps the one it was created with. */
+  /** The index, `hash` by default. A table keeps the one it was created with. */
   index?: I | undefined
   /**
-   * How this handle sees keys. A table remembers its codecs: unless told, one that is there has its own, and a new one gets
+   * How this handle sees keys. A table remembers its codecs: by default one that is there has its own, and a new one gets
    * `str`. `bytes` and `view` show what is stored in any table; another codec than the table's is an error.
    */
   keys?: K | undefined
@@ -244,7 +244,7 @@ export interface Report {
 /** Options of what reads a file that may come from a stranger. */
 export interface CheckOptions {
   /**
-   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
+   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. By default 256 MiB, or
    * 32 bytes for each byte of the file if that is more.
    */
   memoryLimit?: number | null | undefined
@@ -465,7 +465,7 @@ export interface CacheStats {
 
 /**
  * Pairs of bounded size: it drops those that matter least instead of refusing writes, and pairs may expire. `new Cache()` makes
- * one in memory, with `msgpack` for values unless told; `store.cache()` one in a store, which all threads share where they share
+ * one in memory, with `msgpack` for values by default; `store.cache()` one in a store, which all threads share where they share
  * the store. What is decided by which pairs go is how often and how lately they were asked for, which is not exactly the least
  * recently used.
  */

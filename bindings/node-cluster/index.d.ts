@@ -40,23 +40,23 @@ export { DELETE, KEEP } from './lib/shared/types.js'
 
 /** Times are in milliseconds. */
 export interface ConnectOptions {
-  /** What every key in the servers begins with: `tw` unless told. */
+  /** What every key in the servers begins with: `tw` by default. */
   namespace?: string
   /** Keeps so many bytes of pairs in this process, which the servers keep true. */
   nearCache?: number
-  /** How long such a pair is shown at most: 60,000 unless told. */
+  /** How long such a pair is shown at most: 60,000 by default. */
   longestLife?: number
-  /** How long a server may take for a command: 2,000 unless told. */
+  /** How long a server may take for a command: 2,000 by default. */
   timeout?: number
   connectTimeout?: number
-  /** How long a command is tried that no server has taken yet: 15,000 unless told. */
+  /** How long a command is tried that no server has taken yet: 15,000 by default. */
   patience?: number
-  /** How soon this client learns of a table that another one dropped: 1,000 unless told. */
+  /** How soon this client learns of a table that another one dropped: 1,000 by default. */
   catalogueAge?: number
-  /** How many partitions a new sorted table gets: 16 unless told. */
+  /** How many partitions a new sorted table gets: 16 by default. */
   partitions?: number
   /**
-   * How many replicas of its master a write waits for: none unless told. Where fewer have it in time, the write is done and
+   * How many replicas of its master a write waits for: none by default. Where fewer have it in time, the write is done and
    * the error is `TWINDEX_NOT_REPLICATED`.
    */
   replicas?: number

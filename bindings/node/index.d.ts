@@ -48,7 +48,8 @@ declare module './lib/shared/types.js' {
   namespace Cache {
     /**
      * A cache in memory from the file that `save` wrote, or from the bytes of `dump`. It has the capacity, the time to live and the
-     * codecs that were saved, unless told; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
+     * codecs that were saved, or those that the options name; a smaller one keeps what was asked for most. What expired
+     * meanwhile is not in it.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
       source: ArrayBufferView | string | URL,
@@ -65,7 +66,7 @@ declare module './lib/shared/types.js' {
 export type Durability = 'none' | 'everysec' | 'always'
 
 export interface OpenOptions {
-  /** `everysec` unless told. */
+  /** `everysec` by default. */
   durability?: Durability | undefined
   /**
    * For reading alone: takes no lock, and sees the file as it is now. Others may write to it meanwhile: `Store.refresh` and
@@ -130,7 +131,7 @@ export interface ChangesOptions {
   raw?: boolean | undefined
   /** Ends the iteration once it aborts: whoever waits then gets the signal's reason as an error. */
   signal?: AbortSignal | undefined
-  /** Whether waiting for changes keeps the process alive; so unless told. */
+  /** Whether waiting for changes keeps the process alive: by default it does. */
   ref?: boolean | undefined
 }
 
@@ -352,7 +353,7 @@ export class Batch {
   /** As `upsert`. */
   set<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
   delete<T extends AnyTable>(table: T, key: KeyOf<T>): this
-  /** Adds `by`, 1 unless told, to the value, a decimal number. An absent key counts as 0. */
+  /** Adds `by`, 1 by default, to the value, a decimal number. An absent key counts as 0. */
   increment<T extends AnyTable>(table: T, key: KeyOf<T>, by?: number | bigint): this
   /**
    * Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. Otherwise

@@ -4,13 +4,13 @@ import type { Durability, Store } from 'twindex'
 export interface KeyvTwindexOptions {
   /** The file, which is made where it is not there; in memory alone without one. */
   path?: string | URL | undefined
-  /** When a change reaches the disk, `everysec` unless told. */
+  /** When a change reaches the disk, `everysec` by default. */
   durability?: Durability | undefined
   /** The most bytes that the store may hold in memory. In memory alone, where there is no room, pairs go as with `maxSize`. */
   memoryLimit?: number | null | undefined
   /** A store that is open already, instead of a file. */
   store?: Store | undefined
-  /** The table that has the pairs, `keyv` unless told. */
+  /** The table that has the pairs, `keyv` by default. */
   table?: string | undefined
   /**
    * In memory alone: the most pairs, or the most bytes of memory that they take. Where there is no room for another one, those

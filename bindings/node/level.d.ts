@@ -2,11 +2,11 @@ import type { AbstractDatabaseOptions, AbstractLevel } from 'abstract-level'
 import type { Durability, Store } from 'twindex'
 
 export interface TwindexLevelOptions<K, V> extends AbstractDatabaseOptions<K, V> {
-  /** When a change reaches the disk, `everysec` unless told. */
+  /** When a change reaches the disk, `everysec` by default. */
   durability?: Durability | undefined
   /** The most bytes that the store may hold in memory. */
   memoryLimit?: number | null | undefined
-  /** The table that has the pairs, `level` unless told. */
+  /** The table that has the pairs, `level` by default. */
   table?: string | undefined
 }
 

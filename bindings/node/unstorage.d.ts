@@ -3,7 +3,7 @@ import type { Cache, Store } from 'twindex'
 export interface TwindexDriverOptions {
   /** A store that is open already; one in memory of its own without it. */
   store?: Store | undefined
-  /** The cache that has the items, `unstorage` unless told. */
+  /** The cache that has the items, `unstorage` by default. */
   name?: string | undefined
   /** The most items, or the most bytes of memory that they take: one of the two. */
   max?: number | undefined

@@ -47,7 +47,7 @@ struct Arguments {
     command: Command,
     /// The most memory that the file's contents may take: bytes, or a number and K, M, G or T, as in 2G
     ///
-    /// Unless told, `info`, `check` and `recover` allow 256 MiB, or 32 bytes for each byte of the file if that is more, and
+    /// By default `info`, `check` and `recover` allow 256 MiB, or 32 bytes for each byte of the file if that is more, and
     /// the others have no limit.
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     memory_limit: Option<usize>,
@@ -116,7 +116,7 @@ enum Command {
     Export {
         /// The store's file
         file: PathBuf,
-        /// Where the lines go; the standard output unless told
+        /// Where the lines go; the standard output by default
         output: Option<PathBuf>,
         /// This table alone
         #[arg(long)]
@@ -130,7 +130,7 @@ enum Command {
     Import {
         /// The store's file
         file: PathBuf,
-        /// Where the lines come from; the standard input unless told
+        /// Where the lines come from; the standard input by default
         input: Option<PathBuf>,
     },
     /// Writes the changes of a store, in order, as lines of JSON; its writer may go on
@@ -142,7 +142,7 @@ enum Command {
     Changes {
         /// The store's file
         file: PathBuf,
-        /// Only those behind this position; unless told, all that the file has
+        /// Only those behind this position; by default all that the file has
         #[arg(long, value_name = "POSITION")]
         from: Option<String>,
         /// Waits for more at the end, until it is stopped

@@ -54,10 +54,10 @@ pub(crate) struct Set {
     /// Makes the table with this index where there is none: hash or sorted
     #[arg(long)]
     index: Option<Index>,
-    /// The codec of a new table's keys; `str` unless told
+    /// The codec of a new table's keys; `str` by default
     #[arg(long, requires = "index", value_name = "CODEC")]
     keys: Option<String>,
-    /// The codec of a new table's values; `str` unless told
+    /// The codec of a new table's values; `str` by default
     #[arg(long, requires = "index", value_name = "CODEC")]
     values: Option<String>,
 }

@@ -395,9 +395,9 @@ impl Batch {
         }
     }
 
-    /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the new ones, and
-    /// what is deleted is free a little later. So it is done again where the limit refuses a part, which in the end is
-    /// written a little beyond the limit. Only the system may have no memory then.
+    /// Gives keys back what they had. They fit before. On the way there the old values need room beside the new ones, and a
+    /// deleted pair is free a little later. So where the limit refuses a part, all is tried again. The last try goes a
+    /// little beyond the limit; then only the system may have no memory.
     fn undo(&self, core: &Core, done: &Done) -> twindex::Result<()> {
         // Another batch that is undone would take its absence for the limit.
         let _alone = lock(&core.limit);

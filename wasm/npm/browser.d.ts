@@ -21,7 +21,7 @@ export type Durability = 'none' | 'everysec' | 'always'
 export type Storage = 'opfs' | 'indexeddb'
 
 export interface KeepOptions {
-  /** `everysec` unless told. */
+  /** `everysec` by default. */
   durability?: Durability | undefined
   /** The bytes that the store may hold. */
   memoryLimit?: number | null | undefined

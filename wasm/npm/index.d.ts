@@ -47,7 +47,7 @@ declare module './src/shared/types.js' {
   namespace Cache {
     /**
      * A cache in memory from the bytes of `dump`, in any language. It has the capacity, the time to live and the codecs that were
-     * saved, unless told; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
+     * saved, or those that the options name; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
       source: ArrayBufferView,

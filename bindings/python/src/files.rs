@@ -97,7 +97,7 @@ pub(crate) fn changes(
 /// Reads a whole file and verifies every checksum: a `Report` of what is in it and what is damaged.
 ///
 /// Raises `CorruptError` where it is no store at all, and `MemoryLimitError` where what it holds takes more than
-/// `memory_limit` bytes, or unless told more than 256 MiB and 32 times its size. `progress` is called with a `Progress`
+/// `memory_limit` bytes, or by default more than 256 MiB and 32 times its size. `progress` is called with a `Progress`
 /// now and then, and at the end.
 ///
 /// >>> from tempfile import TemporaryDirectory

@@ -142,7 +142,7 @@ impl Store {
     /// Opens the cache of this name, or creates it: see `Cache`, which says what the arguments are.
     ///
     /// A cache that is there keeps its capacity, its time to live and its function `on_evict`. It may be opened without any of
-    /// them, and with no codecs: then it has those that it was created with, "str" unless told. It is not in the store's
+    /// them, and with no codecs: then it has those that it was created with, "str" by default. It is not in the store's
     /// log. What it takes counts towards the store's memory limit. No table can have its name.
     ///
     /// >>> store = Store()

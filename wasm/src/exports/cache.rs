@@ -145,7 +145,8 @@ extern "C" fn twindex_cache_load(
         let mut dump = state.buffers.bytes((dump, dump_length))?;
         let engine = unkept(&mut state.handles, store)?;
         wind(engine);
-        let saved = SavedCache::read(&mut dump)?; // as a dump of a store is read, so that there is one copy of the code;
+        // The same type of reader as a dump of a store has, so that the module has one copy of the code.
+        let saved = SavedCache::read(&mut dump)?;
         let options = capacity(pairs, bytes)?.unwrap_or_else(|| saved.options());
         let options = match ttl(milliseconds)?.or(saved.default_ttl()) {
             Some(ttl) => options.ttl(ttl),

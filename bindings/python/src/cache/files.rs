@@ -140,11 +140,11 @@ impl Cache {
 
     /// A cache in memory from the file that `save` wrote, or from the bytes of `dump`.
     ///
-    /// It has the capacity and the time to live of the one that was saved, unless told. Where it is smaller, the pairs stay
-    /// that were asked for most, and `on_evict` is not told of the others. Every pair expires when it would have in the cache
-    /// that was saved, so what expired meanwhile is not there.
+    /// It has the capacity and the time to live of the one that was saved, or those that the call names. Where it is
+    /// smaller, the pairs stay that were asked for most, and `on_evict` is not told of the others. Every pair expires when
+    /// it would have in the cache that was saved, so what expired meanwhile is not there.
     ///
-    /// Keys and values are "object" unless told, as with `Cache()`: name the codecs of a cache that has others. Reading
+    /// Keys and values are "object" by default, as with `Cache()`: name the codecs of a cache that has others. Reading
     /// objects runs what their pickles say, so never load those that somebody else may have written.
     ///
     /// A subclass gives an instance of itself, without a call of its `__init__`.

@@ -120,7 +120,7 @@ impl<'a, 'py> CacheArguments<'a, 'py> {
         Ok(Self { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict })
     }
 
-    /// Keys and values are any objects unless told.
+    /// Keys and values are any objects by default.
     pub(super) fn or_objects(mut self) -> Self {
         self.keys.get_or_insert(KeyCodec::Object);
         self.values.get_or_insert(ValueCodec::Object);

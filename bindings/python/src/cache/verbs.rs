@@ -149,7 +149,7 @@ impl Cache {
         Ok(left.map(|left| left.map_or(f64::INFINITY, |left| left.as_secs_f64())))
     }
 
-    /// Lets the pair be shown for `ttl` seconds from now on, or for as long as the cache's pairs are unless told; whether
+    /// Lets the pair be shown for `ttl` seconds from now on, or by default for as long as the cache's pairs are; whether
     /// the key was there.
     ///
     /// >>> cache = Cache(maxsize=100)

@@ -24,7 +24,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::error::{self, Result};
 
-/// What keys and values of a new table are, unless told.
+/// The codec of keys and values of a new table, by default.
 pub(crate) const DEFAULT_CODEC: &str = "str";
 
 /// How a table is seen.

@@ -78,7 +78,7 @@ impl Table {
 
     /// Removes a pair and returns it; raises `KeyError` where there is none.
     ///
-    /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one unless told. A hash table
+    /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one by default. A hash table
     /// takes no position and gives any pair.
     ///
     /// >>> log = Store().table("log", index="sorted", keys="int")

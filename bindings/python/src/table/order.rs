@@ -170,7 +170,7 @@ impl Table {
         self.rank(key, true)
     }
 
-    /// The pair at a position, counted from the end where it is negative; the last one unless told. Raises
+    /// The pair at a position, counted from the end where it is negative; the last one by default. Raises
     /// `IndexError` where there are not so many.
     ///
     /// It passes all pairs between that end and the position.
