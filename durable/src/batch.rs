@@ -54,8 +54,8 @@ thread_local! {
 const MOST_DIGITS: usize = 20;
 /// More than this is not kept.
 const SPARE_BYTES: usize = 1 << 16;
-/// How much more memory than the limit a batch that is undone gets first, where it needs that. Pairs of up to 2 KB in a store of
-/// 1 MiB needed 8 KiB in all.
+/// How much more memory than the limit a batch that is undone gets first, where it needs that. In a store of 1 MiB, 20,000 refused
+/// batches of pairs of up to 2 KB together took 0 to 155 KB beyond it. With no limit meanwhile, one batch alone took 196 KiB.
 const LEAST_BEYOND_LIMIT: usize = 4096;
 /// A batch is undone so often within the memory limit before it gets more.
 const UNDONE_WITHIN_LIMIT: usize = 3;
