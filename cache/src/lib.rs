@@ -117,6 +117,7 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -180,6 +181,8 @@ pub const MAX_KEY_BYTES: usize = 65_535;
 pub const MAX_VALUE_BYTES: u64 = u32::MAX as u64;
 /// The smallest capacity, in bytes.
 pub const MIN_CAPACITY: usize = tuned(64 << 10, 32 << 10);
+/// The longest label of a cache, in bytes: [`CacheOptions::label`].
+pub const MAX_LABEL_BYTES: usize = 65_535;
 /// The longest time to live: a thousand years.
 pub const MAX_TTL: Duration = Duration::from_hours(1000 * 365 * 24);
 
@@ -196,6 +199,11 @@ pub enum Error {
     ValueTooLarge {
         /// Its length in bytes.
         len: u64,
+    },
+    /// A label of more than [`MAX_LABEL_BYTES`].
+    LabelTooLong {
+        /// Its length in bytes.
+        len: usize,
     },
     /// The options name no limit, or one that cannot hold a pair.
     Capacity {
@@ -247,6 +255,7 @@ impl Error {
         match self {
             Self::KeyTooLong { .. } => "TWINDEX_KEY_TOO_LONG",
             Self::ValueTooLarge { .. } => "TWINDEX_VALUE_TOO_LARGE",
+            Self::LabelTooLong { .. } => "TWINDEX_LABEL_TOO_LONG",
             Self::Capacity { .. } => "TWINDEX_CAPACITY",
             Self::Ttl { .. } => "TWINDEX_TTL",
             Self::NoClock => "TWINDEX_NO_CLOCK",
@@ -268,6 +277,9 @@ impl fmt::Display for Error {
             }
             Self::ValueTooLarge { len } => {
                 write!(f, "a value of {len} bytes is too large, the limit is {MAX_VALUE_BYTES}")
+            }
+            Self::LabelTooLong { len } => {
+                write!(f, "a label of {len} bytes is too long, the limit is {MAX_LABEL_BYTES}")
             }
             Self::Capacity { bytes: Some(bytes), .. } => {
                 write!(f, "a capacity of {bytes} bytes is too small, the minimum is {MIN_CAPACITY}")
@@ -349,6 +361,7 @@ pub struct CacheOptions {
     stale: Option<Duration>,
     listener: Option<Arc<Listener>>,
     clock: Option<Arc<Time>>,
+    label: Arc<[u8]>,
 }
 
 impl CacheOptions {
@@ -362,13 +375,20 @@ impl CacheOptions {
         Self { entries: Some(entries), ..Self::default() }
     }
 
+    /// Limits the memory of a cache that has a number of entries, too.
+    #[must_use]
+    pub fn and_capacity(self, bytes: usize) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+
     /// Limits the number of pairs of a cache that has a capacity in bytes.
     #[must_use]
     pub fn and_max_entries(self, entries: usize) -> Self {
         Self { entries: Some(entries), ..self }
     }
 
-    /// How long a pair lives after its last write, unless that write says otherwise. Without this, pairs do not expire.
+    /// How long a pair lives after its last write, unless that write says otherwise. Without this, or with [`Duration::MAX`], for
+    /// ever.
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
@@ -397,10 +417,16 @@ impl CacheOptions {
     }
 
     /// Gives the cache a clock: milliseconds since any time. Only WebAssembly without a system needs one. If the clock goes
-    /// back, the cache's time stands still and then goes on from there. Times from 2^62 on are taken for faults and left out.
+    /// back, the cache's time stands still and then goes on from there. Times from 2^62 on and panics are taken for faults and left out.
     #[must_use]
     pub fn clock(self, now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { clock: Some(Arc::new(now)), ..self }
+    }
+
+    /// Bytes that mean something to the host alone, such as the names of codecs. They are saved with the cache.
+    #[must_use]
+    pub fn label(self, label: impl Into<Arc<[u8]>>) -> Self {
+        Self { label: label.into(), ..self }
     }
 }
 
@@ -584,7 +610,7 @@ use pages::PAGE;
 /// Milliseconds since some time. They never go back.
 enum Clock {
     System,
-    Host { now: AssertUnwindSafe<Arc<Time>>, last: AtomicU64, ahead: AtomicU64 },
+    Host { now: Arc<Time>, last: AtomicU64, ahead: AtomicU64 },
 }
 
 impl Clock {
@@ -596,8 +622,8 @@ impl Clock {
     const LAST: u64 = 1 << 62;
 
     fn new(options: &CacheOptions) -> Self {
-        options.clock.as_ref().map_or(Self::System, |now| Self::Host {
-            now: AssertUnwindSafe(Arc::clone(now)),
+        options.clock.clone().map_or(Self::System, |now| Self::Host {
+            now,
             last: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
         })
@@ -612,7 +638,9 @@ impl Clock {
         match self {
             Self::System => Self::system(false),
             Self::Host { now, last, ahead } => {
-                let (time, before) = ((now.0)(), last.load(Relaxed));
+                let before = last.load(Relaxed);
+                // It may run amid a change, so its panics end here.
+                let time = catch_unwind(AssertUnwindSafe(|| now())).unwrap_or(before);
                 if time > Self::LAST {
                     return before;
                 }
@@ -1162,16 +1190,23 @@ struct Inner {
     hashing: Hashing,
     domain: Domain,
     clock: Clock,
-    ttl: Option<u64>,
+    /// Milliseconds, or `NEVER`.
+    ttl: u64,
     idle: Option<Idle>,
     stale: u64,
-    listener: Option<AssertUnwindSafe<Arc<Listener>>>,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
     entries: AtomicUsize,
+    memory: AtomicUsize,
+    /// As they were given. `shrink_to` changes the limits in the state alone.
+    options: CacheOptions,
     /// When to look for expired pairs, or `NEVER`. Only the holder of the lock changes it.
     next_look: Line<AtomicU64>,
     state: Mutex<State>,
 }
+
+// A listener runs while no lock is held, and a clock does not panic, so a panic leaves the cache whole.
+impl std::panic::UnwindSafe for Cache {}
+impl std::panic::RefUnwindSafe for Cache {}
 
 struct SegmentTable(NonNull<AtomicPtr<u8>>);
 
@@ -1754,6 +1789,7 @@ impl Inner {
         let done = change(&mut writer);
         writer.tick();
         self.entries.store(writer.state.pairs(), Relaxed);
+        self.memory.store(writer.state.used, Relaxed);
         let gone = mem::take(&mut writer.state.gone);
         drop(writer);
         if !gone.is_empty() {
@@ -1764,7 +1800,7 @@ impl Inner {
 
     #[cold]
     fn tell(&self, gone: &[Gone]) {
-        let Some(listener) = &self.listener else { return };
+        let Some(listener) = &self.options.listener else { return };
         let mut panicked = None;
         for (key, value, cause) in gone {
             let told = catch_unwind(AssertUnwindSafe(|| listener(key, value, *cause)));
@@ -2170,7 +2206,7 @@ impl Writer<'_> {
     fn lose(&mut self, record: Record<'_>) {
         let has_expired = self.cache.age(record) != Age::Fresh;
         let cause = if has_expired { Cause::Expired } else { Cause::Size };
-        if self.cache.listener.is_some() {
+        if self.cache.options.listener.is_some() {
             self.state.gone.push((record.key().into(), record.value().into(), cause));
         }
         let counts = &mut self.state.counts;
@@ -2706,8 +2742,10 @@ impl Writer<'_> {
     }
 
     /// A deadline so many milliseconds from now, or `NEVER`.
-    fn deadline(&mut self, ttl: Option<u64>) -> u64 {
-        let Some(ttl) = ttl else { return NEVER };
+    fn deadline(&mut self, ttl: u64) -> u64 {
+        if ttl == NEVER {
+            return NEVER;
+        }
         if self.cache.next_look.0.load(Relaxed) == NEVER {
             self.now = self.cache.clock.now();
             self.cache.next_look.0.store(self.now, Relaxed);
@@ -2884,6 +2922,8 @@ impl Drop for Inner {
 pub enum Change {
     /// Writes this value. A pair that is there keeps its deadline; a new one gets the cache's time to live.
     Set(Vec<u8>),
+    /// Writes this value, which lives for so long: `None` is the cache's time to live, [`Duration::MAX`] for ever.
+    SetFor(Vec<u8>, Option<Duration>),
     /// Leaves everything as it is.
     Keep,
     /// Removes the pair.
@@ -2899,6 +2939,14 @@ pub enum Ttl {
     Forever,
     /// So long.
     Left(Duration),
+}
+
+/// What a writer is to do with a pair.
+enum Step<'s> {
+    /// Writes a value, which lives for so many milliseconds. `None` keeps the pair's deadline, or is the cache's time to live.
+    Write(Cow<'s, [u8]>, Option<u64>),
+    Keep,
+    Delete,
 }
 
 /// How many keys are prefetched at once.
@@ -2917,11 +2965,14 @@ impl Cache {
             _ => {}
         }
         let bytes = options.bytes.unwrap_or(usize::MAX);
-        let ttl = options.ttl.map(millis).transpose()?;
+        if options.label.len() > MAX_LABEL_BYTES {
+            return Err(Error::LabelTooLong { len: options.label.len() });
+        }
+        let ttl = options.ttl.filter(|&ttl| ttl != Duration::MAX).map(millis).transpose()?.unwrap_or(NEVER);
         let idle = options.idle.map(Idle::new).transpose()?;
-        let stale_for = options.stale.map(millis).transpose()?;
+        let stale_for = options.stale.map(millis).transpose()?.unwrap_or(0);
         let clock = Clock::new(&options);
-        if (ttl.is_some() || idle.is_some()) && !clock.is_there() {
+        if (ttl != NEVER || idle.is_some()) && !clock.is_there() {
             return Err(Error::NoClock);
         }
         let standard = State::standard_of(if bytes == usize::MAX { 0 } else { bytes });
@@ -2979,10 +3030,11 @@ impl Cache {
             clock,
             ttl,
             idle,
-            stale: stale_for.unwrap_or(0),
-            listener: options.listener.map(AssertUnwindSafe),
+            stale: stale_for,
             counts: Default::default(),
             entries: AtomicUsize::new(0),
+            memory: AtomicUsize::new(State::bare()),
+            options,
             next_look: Line(AtomicU64::new(if idle.is_some() { 0 } else { NEVER })),
             state: Mutex::new(state),
         };
@@ -3072,40 +3124,62 @@ impl Cache {
         self.insert_until(key.as_ref(), value.as_ref(), self.inner.ttl)
     }
 
-    /// Writes a pair that lives for so long.
+    /// Writes a pair that lives for so long; [`Duration::MAX`] is for ever.
     pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.insert_until(key.as_ref(), value.as_ref(), Some(self.millis(ttl)?))
+        self.insert_until(key.as_ref(), value.as_ref(), self.life(Some(ttl))?)
     }
 
-    fn insert_until(&self, key: &[u8], value: &[u8], ttl: Option<u64>) -> Result<bool> {
+    fn insert_until(&self, key: &[u8], value: &[u8], ttl: u64) -> Result<bool> {
         check(key, value)?;
         let hash = self.inner.hash(key);
         Ok(self.inner.write(|writer| writer.insert(key, hash, value, ttl)))
     }
 
-    fn millis(&self, ttl: Duration) -> Result<u64> {
-        if self.inner.clock.is_there() { millis(ttl) } else { Err(Error::NoClock) }
+    /// The milliseconds that a pair lives, or `NEVER`. Without a time it is the cache's time to live.
+    fn life(&self, ttl: Option<Duration>) -> Result<u64> {
+        match ttl {
+            None => Ok(self.inner.ttl),
+            Some(Duration::MAX) => Ok(NEVER),
+            Some(_) if !self.inner.clock.is_there() => Err(Error::NoClock),
+            Some(ttl) => millis(ttl),
+        }
+    }
+
+    /// Writes a pair if its key is absent. Returns whether it was. `ttl` is how long the pair lives: `None` is the cache's
+    /// time to live, [`Duration::MAX`] for ever.
+    pub fn insert_if_absent(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Option<Duration>,
+    ) -> Result<bool> {
+        self.insert_where(false, key.as_ref(), value.as_ref(), ttl)
+    }
+
+    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert_if_absent`](Self::insert_if_absent).
+    pub fn replace(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: Option<Duration>,
+    ) -> Result<bool> {
+        self.insert_where(true, key.as_ref(), value.as_ref(), ttl)
+    }
+
+    fn insert_where(&self, is_there: bool, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check(key, value)?;
+        let step = Step::Write(value.into(), Some(self.life(ttl)?));
+        self.step(key, |old| Ok(if old.is_some() == is_there { step } else { Step::Keep }))
     }
 
     /// Writes pairs. Returns for each whether the cache keeps it. All lengths are checked before the first one is written.
-    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.insert_many_until(pairs, self.inner.ttl)
-    }
-
-    /// Writes pairs that live for so long.
-    pub fn insert_many_for<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    /// `ttl` is how long they live: `None` is the cache's time to live, [`Duration::MAX`] for ever.
+    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         pairs: &[(K, V)],
-        ttl: Duration,
+        ttl: Option<Duration>,
     ) -> Result<Vec<bool>> {
-        self.insert_many_until(pairs, Some(self.millis(ttl)?))
-    }
-
-    fn insert_many_until<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &[(K, V)],
-        ttl: Option<u64>,
-    ) -> Result<Vec<bool>> {
+        let ttl = self.life(ttl)?;
         pairs.iter().try_for_each(|(key, value)| check(key.as_ref(), value.as_ref()))?;
         let insert = |writer: &mut Writer<'_>, (key, value): &(K, V), hash| {
             writer.insert(key.as_ref(), hash, value.as_ref(), ttl)
@@ -3158,17 +3232,29 @@ impl Cache {
         })
     }
 
-    /// Gives a pair a new time to live, `None` for ever. Returns whether it took effect: the pair is there, and there was room.
+    /// Removes a pair and returns its value.
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        let mut taken = None;
+        let take = |old: Option<&[u8]>| {
+            taken = old.map(<[u8]>::to_vec);
+            Ok(Step::Delete)
+        };
+        // A key that is too long is absent.
+        let _ = self.step(key.as_ref(), take);
+        taken
+    }
+
+    /// Gives a pair a new time to live: `None` is the cache's, [`Duration::MAX`] for ever. Returns whether it is there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+        let ttl = self.life(ttl)?;
         let key = key.as_ref();
-        let ttl = ttl.map(|ttl| self.millis(ttl)).transpose()?;
-        let hash = self.inner.hash(key);
-        Ok(self.inner.write(|writer| {
-            let Some((_, record)) = writer.get(key, hash) else { return false };
-            let value = record.value().to_vec();
-            let deadline = writer.deadline(ttl);
-            writer.put(key, hash, &value, deadline)
-        }))
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(false);
+        }
+        self.step(
+            key,
+            |old| Ok(old.map_or(Step::Keep, |value| Step::Write(value.to_vec().into(), Some(ttl)))),
+        )
     }
 
     /// Reads a value, changes it and writes it as one step. Returns whether a pair was written or removed.
@@ -3182,29 +3268,20 @@ impl Cache {
     ) -> Result<bool> {
         let key = key.as_ref();
         check(key, &[])?;
-        let hash = self.inner.hash(key);
         loop {
             let old = self.peek(key);
-            let next = change(old.as_deref());
-            if let Change::Set(value) = &next {
-                check(key, value)?;
-            }
-            let done = self.inner.write(|writer| {
-                let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
-                if now.map(|(value, _)| value) != old.as_deref() {
-                    return None;
-                }
-                let deadline = now.map(|(_, deadline)| deadline);
-                Some(match &next {
-                    Change::Keep => Ok(false),
-                    Change::Delete => {
-                        writer.forget(key);
-                        Ok(writer.remove(key, hash))
-                    }
-                    Change::Set(value) => writer.set(key, hash, value, deadline).map(|()| true),
-                })
+            let step = match change(old.as_deref()) {
+                Change::Set(value) => Step::Write(value.into(), None),
+                Change::SetFor(value, ttl) => Step::Write(value.into(), Some(self.life(ttl)?)),
+                Change::Keep => Step::Keep,
+                Change::Delete => Step::Delete,
+            };
+            let mut is_same = false;
+            let done = self.step(key, |now| {
+                is_same = now == old.as_deref();
+                Ok(if is_same { step } else { Step::Keep })
             });
-            if let Some(done) = done {
+            if is_same || done.is_err() {
                 return done;
             }
         }
@@ -3212,19 +3289,14 @@ impl Cache {
 
     /// Adds to a value, which is a decimal integer of 64 bits; an absent one counts as 0. Returns the new value.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let key = key.as_ref();
-        check(key, &[])?;
-        let hash = self.inner.hash(key);
-        self.inner.write(|writer| {
-            let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
-            let text = now.map_or(&b"0"[..], |(value, _)| value);
-            let text = std::str::from_utf8(text).map_err(|_| Error::NotAnInteger)?;
+        let mut next = 0;
+        self.step(key.as_ref(), |old| {
+            let text = std::str::from_utf8(old.unwrap_or(b"0")).map_err(|_| Error::NotAnInteger)?;
             let value: i64 = text.parse().map_err(|_| Error::NotAnInteger)?;
-            let next = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
-            let deadline = now.map(|(_, deadline)| deadline);
-            writer.set(key, hash, next.to_string().as_bytes(), deadline)?;
-            Ok(next)
-        })
+            next = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
+            Ok(Step::Write(next.to_string().into_bytes().into(), None))
+        })?;
+        Ok(next)
     }
 
     /// Replaces a value if it is `old`; `None` stands for an absent pair. Returns whether it did.
@@ -3234,21 +3306,39 @@ impl Cache {
         old: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool> {
-        let key = key.as_ref();
-        check(key, new.unwrap_or_default())?;
+        let mut is_same = false;
+        self.step(key.as_ref(), |now| {
+            is_same = now == old;
+            let step = new.map_or(Step::Delete, |new| Step::Write(new.into(), None));
+            Ok(if is_same { step } else { Step::Keep })
+        })?;
+        Ok(is_same)
+    }
+
+    /// Decides what is to happen to a pair and does it, under the lock. Returns whether a pair was written or removed.
+    fn step<'s>(&self, key: &[u8], decide: impl FnOnce(Option<&[u8]>) -> Result<Step<'s>>) -> Result<bool> {
+        check(key, &[])?;
         let hash = self.inner.hash(key);
         self.inner.write(|writer| {
-            let now = writer.get(key, hash).map(|(_, record)| (record.value(), record.deadline()));
-            if now.map(|(value, _)| value) != old {
-                return Ok(false);
-            }
-            let deadline = now.map(|(_, deadline)| deadline);
-            let Some(new) = new else {
-                writer.forget(key);
-                writer.remove(key, hash);
-                return Ok(true);
+            let old = writer.get(key, hash).map(|(_, record)| record);
+            let (value, ttl) = match decide(old.map(|record| record.value()))? {
+                Step::Keep => return Ok(false),
+                Step::Delete => {
+                    writer.forget(key);
+                    return Ok(writer.remove(key, hash));
+                }
+                Step::Write(value, ttl) => (value, ttl),
             };
-            writer.set(key, hash, new, deadline).map(|()| true)
+            check(key, &value)?;
+            let deadline = match (ttl, old) {
+                (None, Some(old)) => old.deadline(),
+                (ttl, _) => writer.deadline(ttl.unwrap_or(self.inner.ttl)),
+            };
+            writer.forget(key);
+            if writer.put(key, hash, &value, deadline) {
+                return Ok(true);
+            }
+            Err(Error::NoRoom { needed: key.len() + value.len() })
         })
     }
 
@@ -3282,6 +3372,31 @@ impl Cache {
     /// The most pairs that it holds, if that is limited.
     pub fn max_entries(&self) -> Option<usize> {
         Some(lock(&self.inner.state).entries).filter(|&entries| entries < usize::MAX)
+    }
+
+    /// The bytes of memory it takes.
+    pub fn memory(&self) -> usize {
+        self.inner.memory.load(Relaxed)
+    }
+
+    /// How long a pair lives whose write does not say otherwise. `None` is for ever.
+    pub fn default_ttl(&self) -> Option<Duration> {
+        self.inner.options.ttl.filter(|&ttl| ttl != Duration::MAX)
+    }
+
+    /// How long a pair lives after it was last written or read, if that is limited.
+    pub fn time_to_idle(&self) -> Option<Duration> {
+        self.inner.options.idle
+    }
+
+    /// For how long after its expiry a value is still returned while one caller computes the new one.
+    pub fn stale_for(&self) -> Option<Duration> {
+        self.inner.options.stale
+    }
+
+    /// What the host has given as [`CacheOptions::label`].
+    pub fn label(&self) -> &[u8] {
+        &self.inner.options.label
     }
 
     /// Removes all pairs, and tells no listener. The counts of [`stats`](Self::stats) stay.
@@ -3376,20 +3491,10 @@ impl Iterator for Iter {
 
 impl Writer<'_> {
     /// Writes a pair, whatever is being computed for its key.
-    fn insert(&mut self, key: &[u8], hash: Hash, value: &[u8], ttl: Option<u64>) -> bool {
+    fn insert(&mut self, key: &[u8], hash: Hash, value: &[u8], ttl: u64) -> bool {
         self.forget(key);
         let deadline = self.deadline(ttl);
         self.put(key, hash, value, deadline)
-    }
-
-    /// Writes a new value. A pair that is there keeps its deadline.
-    fn set(&mut self, key: &[u8], hash: Hash, value: &[u8], deadline: Option<u64>) -> Result<()> {
-        self.forget(key);
-        let deadline = deadline.unwrap_or_else(|| self.deadline(self.cache.ttl));
-        if self.put(key, hash, value, deadline) {
-            return Ok(());
-        }
-        Err(Error::NoRoom { needed: key.len() + value.len() })
     }
 
     fn resize(&mut self, bytes: usize) {
@@ -3464,22 +3569,51 @@ impl<E> From<Error> for ComputeError<E> {
     }
 }
 
+/// In what a computation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leader {
+    /// In the thread that begins it. If it waits for a value whose computation waits for this thread, that is [`Error::Circle`].
+    Thread,
+    /// In a task, or anywhere else. Such circles are not found.
+    Task,
+}
+
+/// What [`Cache::begin`] has found, and what its caller is to do.
+#[derive(Debug)]
+pub enum Begun {
+    /// The value is there.
+    Value(Vec<u8>),
+    /// The caller computes the value.
+    Lead(Lead),
+    /// Another caller computes the value.
+    Wait(Waiter),
+}
+
+/// How a computation ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// With this value.
+    Value(Arc<[u8]>),
+    /// With this error of the host: [`Lead::fail`].
+    Failed(Arc<dyn Any + Send + Sync>),
+    /// Its caller gave up. Begin again.
+    Abandoned,
+}
+
 /// A computation under way. The state has it as long as its value is to be kept: a write or a removal of its key takes it out.
+#[derive(Debug)]
 struct Flight {
     /// The thread that computes. A task has none.
     leader: Option<ThreadId>,
-    outcome: Mutex<Outcome>,
+    progress: Mutex<Progress>,
     landed: Condvar,
 }
 
-#[derive(Clone)]
-enum Outcome {
+#[derive(Debug, Default)]
+struct Progress {
+    outcome: Option<Outcome>,
     /// The wakers of the tasks that wait, each with its number.
-    Flying(BTreeMap<u64, Waker>),
-    Value(Arc<[u8]>),
-    Failed(Arc<dyn Any + Send + Sync>),
-    /// The computation panicked, or its task was dropped. Another caller computes.
-    Abandoned,
+    wakers: BTreeMap<u64, Waker>,
 }
 
 /// The threads that wait, each with the flight that it waits for. It is a list for all caches, since computations of one may
@@ -3500,7 +3634,7 @@ impl Waits {
         let (me, mut all) = (this_thread(), waiting());
         let mut last = Some(Arc::clone(flight));
         while let Some(leader) =
-            last.as_ref().filter(|flight| flight.is_flying()).and_then(|flight| flight.leader)
+            last.as_ref().filter(|flight| flight.outcome().is_none()).and_then(|flight| flight.leader)
         {
             if leader == me {
                 return Err(Error::Circle);
@@ -3519,106 +3653,146 @@ impl Drop for Waits {
 }
 
 impl Flight {
-    fn new(leader: Option<ThreadId>) -> Self {
-        Self { leader, outcome: Mutex::new(Outcome::Flying(BTreeMap::new())), landed: Condvar::new() }
+    fn land(&self, outcome: Outcome) {
+        let mut progress = lock(&self.progress);
+        progress.outcome = Some(outcome);
+        let wakers = mem::take(&mut progress.wakers);
+        drop(progress);
+        self.landed.notify_all();
+        wakers.into_values().for_each(Waker::wake);
     }
 
-    fn land(&self, outcome: Outcome) {
-        let before = mem::replace(&mut *lock(&self.outcome), outcome);
-        self.landed.notify_all();
-        if let Outcome::Flying(wakers) = before {
-            wakers.into_values().for_each(Waker::wake);
+    fn outcome(&self) -> Option<Outcome> {
+        lock(&self.progress).outcome.clone()
+    }
+}
+
+/// Waits for the computation of another caller: as a thread by [`wait`](Self::wait), or as a future.
+#[derive(Debug)]
+pub struct Waiter {
+    flight: Arc<Flight>,
+    /// It has a number once its waker is kept.
+    number: Option<u64>,
+}
+
+impl Waiter {
+    /// How the computation ended, if it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.flight.outcome()
+    }
+
+    /// Waits for the end, as a thread.
+    pub fn wait(&self) -> Result<Outcome> {
+        loop {
+            if let Some(outcome) = self.wait_while(None)? {
+                return Ok(outcome);
+            }
         }
     }
 
-    fn is_flying(&self) -> bool {
-        matches!(*lock(&self.outcome), Outcome::Flying(_))
+    /// Waits for the end, as a thread, and not much longer than so long. `None` if the computation goes on.
+    pub fn wait_for(&self, time: Duration) -> Result<Option<Outcome>> {
+        self.wait_while(Some(time))
     }
 
-    /// Waits for the outcome, as a thread.
-    fn wait(self: &Arc<Self>) -> Result<Outcome> {
-        let _waits = Waits::begin(self)?;
+    /// Waits until somebody wakes this thread, which may be too early.
+    fn wait_while(&self, time: Option<Duration>) -> Result<Option<Outcome>> {
+        let flight = &self.flight;
+        if let Some(outcome) = flight.outcome() {
+            return Ok(Some(outcome));
+        }
+        let _waits = Waits::begin(flight)?;
         if cfg!(all(target_family = "wasm", not(target_feature = "atomics"))) {
             // There is no other thread that could compute.
             return Err(Error::Circle);
         }
-        let mut outcome = lock(&self.outcome);
-        while matches!(*outcome, Outcome::Flying(_)) {
-            outcome = self.landed.wait(outcome).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut progress = lock(&flight.progress);
+        if progress.outcome.is_none() {
+            let poisoned = std::sync::PoisonError::into_inner;
+            progress = match time {
+                None => flight.landed.wait(progress).unwrap_or_else(poisoned),
+                Some(time) => flight
+                    .landed
+                    .wait_timeout(progress, time)
+                    .map_or_else(|error| error.into_inner().0, |woken| woken.0),
+            };
         }
-        Ok(outcome.clone())
+        Ok(progress.outcome.clone())
     }
 }
 
-/// Waits for the outcome, as a task. It has a number once its waker is kept.
-struct Landing(Arc<Flight>, Option<u64>);
-
-impl Future for Landing {
+impl Future for Waiter {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        let Self(flight, number) = &mut *self;
-        let mut outcome = lock(&flight.outcome);
-        let Outcome::Flying(wakers) = &mut *outcome else { return Poll::Ready(outcome.clone()) };
+        let Self { flight, number } = &mut *self;
+        let mut progress = lock(&flight.progress);
+        if let Some(outcome) = &progress.outcome {
+            return Poll::Ready(outcome.clone());
+        }
+        let wakers = &mut progress.wakers;
         let number = *number.get_or_insert_with(|| wakers.last_key_value().map_or(0, |(last, _)| last + 1));
         let before = wakers.insert(number, context.waker().clone());
         // To drop a waker may drop its task, and that another future of this flight.
-        drop(outcome);
+        drop(progress);
         drop(before);
         Poll::Pending
     }
 }
 
-impl Drop for Landing {
+impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut outcome = lock(&self.0.outcome);
-        let waker = match (&mut *outcome, self.1) {
-            (Outcome::Flying(wakers), Some(number)) => wakers.remove(&number),
-            _ => None,
-        };
-        drop(outcome);
+        let Some(number) = self.number else { return };
+        let waker = lock(&self.flight.progress).wakers.remove(&number);
         drop(waker);
     }
 }
 
-/// The duty to compute a value. It is abandoned if it is dropped before it has ended.
-struct Lead {
+/// The duty to compute a value. If it is dropped, the computation is abandoned, and another caller computes.
+#[derive(Debug)]
+pub struct Lead {
     cache: Cache,
     key: Box<[u8]>,
     flight: Arc<Flight>,
     has_ended: bool,
 }
 
-/// What a caller of `get_or_compute` is to do.
-enum Turn {
-    Return(Vec<u8>),
-    Compute(Lead),
-    Wait(Arc<Flight>),
-}
-
 impl Lead {
-    /// Ends the computation. Keeps the value, unless the key was written or removed since it began.
-    fn end<V: AsRef<[u8]>, E: Send + Sync + 'static>(
-        mut self,
+    /// The key whose value is to be computed.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Ends the computation with a value. All that wait get it. Returns whether the cache keeps it: not if the key was written
+    /// or removed since the computation began, or if there is no room.
+    ///
+    /// `ttl` is how long it lives: `None` is the cache's time to live, [`Duration::MAX`] for ever. If the time or the value
+    /// is refused, the computation is abandoned.
+    pub fn end(mut self, value: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+        let (value, ttl) = (value.as_ref(), self.cache.life(ttl)?);
+        check(&self.key, value)?;
+        let (key, hash) = (self.key.clone(), self.cache.inner.hash(&self.key));
+        Ok(self.land(Outcome::Value(value.into()), |writer| writer.insert(&key, hash, value, ttl)))
+    }
+
+    /// Ends the computation with an error. All that wait get it, and nothing is kept.
+    pub fn fail(mut self, error: Arc<dyn Any + Send + Sync>) {
+        self.land(Outcome::Failed(error), |_| false);
+    }
+
+    fn finish<V: AsRef<[u8]>, E: Send + Sync + 'static>(
+        self,
         computed: std::result::Result<V, E>,
-        ttl: Option<u64>,
+        ttl: Option<Duration>,
     ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
         match computed {
             Ok(value) => {
-                let value = value.as_ref();
-                if let Err(error) = check(&self.key, value) {
-                    self.land(Outcome::Abandoned, |_| ());
-                    return Err(error.into());
-                }
-                let (key, hash) = (self.key.clone(), self.cache.inner.hash(&self.key));
-                self.land(Outcome::Value(value.into()), |writer| {
-                    writer.insert(&key, hash, value, ttl);
-                });
-                Ok(value.to_vec())
+                self.end(&value, ttl)?;
+                Ok(value.as_ref().to_vec())
             }
             Err(error) => {
                 let error = Arc::new(error);
-                self.land(Outcome::Failed(Arc::clone(&error) as Arc<dyn Any + Send + Sync>), |_| ());
+                self.fail(Arc::clone(&error) as _);
                 Err(ComputeError::Failed(error))
             }
         }
@@ -3626,7 +3800,7 @@ impl Lead {
 
     /// Ends the flight, and does something as the writer in the same step if nothing has ended it before. Waiters go on also
     /// if a listener panics.
-    fn land(&mut self, outcome: Outcome, keep: impl FnOnce(&mut Writer<'_>)) {
+    fn land(&mut self, outcome: Outcome, keep: impl FnOnce(&mut Writer<'_>) -> bool) -> bool {
         struct Land<'l>(&'l Flight, Option<Outcome>);
         impl Drop for Land<'_> {
             fn drop(&mut self) {
@@ -3639,18 +3813,19 @@ impl Lead {
         let _land = Land(&self.flight, Some(outcome));
         self.cache.inner.write(|writer| {
             let flights = &mut writer.state.flights;
-            if flights.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
-                flights.remove(&self.key);
-                keep(writer);
+            if flights.get(&self.key).is_none_or(|flight| !Arc::ptr_eq(flight, &self.flight)) {
+                return false;
             }
-        });
+            flights.remove(&self.key);
+            keep(writer)
+        })
     }
 }
 
 impl Drop for Lead {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.land(Outcome::Abandoned, |_| ());
+            self.land(Outcome::Abandoned, |_| false);
         }
     }
 }
@@ -3670,44 +3845,43 @@ impl Cache {
         key: impl AsRef<[u8]>,
         compute: impl FnOnce() -> std::result::Result<V, E>,
     ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
-        self.compute(key.as_ref(), self.inner.ttl, compute)
+        self.compute(key.as_ref(), None, compute)
     }
 
-    /// Like [`get_or_compute`](Self::get_or_compute). What is computed lives for so long.
+    /// Like [`get_or_compute`](Self::get_or_compute). What is computed lives for so long; [`Duration::MAX`] is for ever.
     pub fn get_or_compute_for<V: AsRef<[u8]>, E: Send + Sync + 'static>(
         &self,
         key: impl AsRef<[u8]>,
         ttl: Duration,
         compute: impl FnOnce() -> std::result::Result<V, E>,
     ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
-        self.compute(key.as_ref(), Some(self.millis(ttl)?), compute)
+        self.compute(key.as_ref(), Some(ttl), compute)
     }
 
     fn compute<V: AsRef<[u8]>, E: Send + Sync + 'static>(
         &self,
         key: &[u8],
-        ttl: Option<u64>,
+        ttl: Option<Duration>,
         compute: impl FnOnce() -> std::result::Result<V, E>,
     ) -> std::result::Result<Vec<u8>, ComputeError<E>> {
-        if let Some(value) = self.get(key) {
-            return Ok(value);
-        }
-        check(key, &[])?;
+        self.life(ttl)?;
+        let mut begun = self.begin(key, Leader::Thread)?;
         loop {
-            match self.turn(key, Some(this_thread())) {
-                Turn::Return(value) => return Ok(value),
-                Turn::Compute(lead) => return lead.end(compute(), ttl),
-                Turn::Wait(flight) => {
-                    if let Some(done) = Self::shared(flight.wait()?) {
+            match begun {
+                Begun::Value(value) => return Ok(value),
+                Begun::Lead(lead) => return lead.finish(compute(), ttl),
+                Begun::Wait(waiter) => {
+                    if let Some(done) = Self::shared(waiter.wait()?) {
                         return done;
                     }
                 }
             }
+            begun = self.turn(key, Leader::Thread);
         }
     }
 
     /// Like [`get_or_compute`](Self::get_or_compute), for tasks of any executor. If the task that computes is dropped, another one
-    /// computes.
+    /// computes. `ttl` is how long the value lives: `None` is the cache's time to live, [`Duration::MAX`] for ever.
     ///
     /// Circles between tasks are not found: they wait for each other for ever.
     pub async fn get_or_compute_async<V: AsRef<[u8]>, E: Send + Sync + 'static, F>(
@@ -3719,30 +3893,38 @@ impl Cache {
     where
         F: Future<Output = std::result::Result<V, E>>,
     {
+        self.life(ttl)?;
         let key: Box<[u8]> = key.as_ref().into();
-        if let Some(value) = self.get(&key) {
-            return Ok(value);
-        }
-        check(&key, &[])?;
-        let ttl = ttl.map_or(Ok(self.inner.ttl), |ttl| self.millis(ttl).map(Some))?;
+        let mut begun = self.begin(&key, Leader::Task)?;
         loop {
-            match self.turn(&key, None) {
-                Turn::Return(value) => return Ok(value),
-                Turn::Compute(lead) => {
+            match begun {
+                Begun::Value(value) => return Ok(value),
+                Begun::Lead(lead) => {
                     let computed = compute().await;
-                    return lead.end(computed, ttl);
+                    return lead.finish(computed, ttl);
                 }
-                Turn::Wait(flight) => {
-                    if let Some(done) = Self::shared(Landing(flight, None).await) {
+                Begun::Wait(waiter) => {
+                    if let Some(done) = Self::shared(waiter.await) {
                         return done;
                     }
                 }
             }
+            begun = self.turn(&key, Leader::Task);
         }
     }
 
+    /// The value of a key, or the duty to compute it, or something to wait with for another caller who computes it.
+    ///
+    /// This is what [`get_or_compute`](Self::get_or_compute) is made of, for hosts that compute in ways of their own. If a wait
+    /// ends with [`Outcome::Abandoned`], begin again.
+    pub fn begin(&self, key: impl AsRef<[u8]>, leader: Leader) -> Result<Begun> {
+        let key = key.as_ref();
+        check(key, &[])?;
+        Ok(self.get(key).map_or_else(|| self.turn(key, leader), Begun::Value))
+    }
+
     /// What the caller is to do for a key. It is decided under the lock: no write, removal or computation comes in between.
-    fn turn(&self, key: &[u8], thread: Option<ThreadId>) -> Turn {
+    fn turn(&self, key: &[u8], leader: Leader) -> Begun {
         let hash = self.inner.hash(key);
         self.inner.write(|writer| {
             let found = writer.cache.find(key, hash).map(|(_, record)| record);
@@ -3750,13 +3932,15 @@ impl Cache {
             let under_way = writer.state.flights.get(key);
             match (found, age, under_way) {
                 (Some(record), Age::Fresh, _) | (Some(record), Age::Stale, Some(_)) => {
-                    Turn::Return(record.value().to_vec())
+                    Begun::Value(record.value().to_vec())
                 }
-                (_, _, Some(flight)) => Turn::Wait(Arc::clone(flight)),
+                (_, _, Some(flight)) => Begun::Wait(Waiter { flight: Arc::clone(flight), number: None }),
                 _ => {
-                    let flight = Arc::new(Flight::new(thread));
+                    let leader = (leader == Leader::Thread).then(this_thread);
+                    let (progress, landed) = (Mutex::new(Progress::default()), Condvar::new());
+                    let flight = Arc::new(Flight { leader, progress, landed });
                     writer.state.flights.insert(key.into(), Arc::clone(&flight));
-                    Turn::Compute(Lead { cache: self.clone(), key: key.into(), flight, has_ended: false })
+                    Begun::Lead(Lead { cache: self.clone(), key: key.into(), flight, has_ended: false })
                 }
             }
         })
@@ -3770,7 +3954,7 @@ impl Cache {
         match outcome {
             Outcome::Value(value) => Some(Ok(value.to_vec())),
             Outcome::Failed(error) => error.downcast().ok().map(|error| Err(ComputeError::Failed(error))),
-            Outcome::Abandoned | Outcome::Flying(_) => None,
+            Outcome::Abandoned => None,
         }
     }
 }
@@ -3779,41 +3963,60 @@ impl Cache {
 // Saving
 // ---------------------------------------------------------------------------------------------------
 
-/// A saved cache: magic, version, wall time, checksum; blocks; a block of length 0 and the number of pairs.
+/// A saved cache: a head, blocks, a block of length 0, the number of pairs and its checksum.
+///
+/// The head is magic, version (4 bytes), wall time in milliseconds; capacity, number of entries, time to live, time to idle, stale
+/// time (8 each, all ones where there is none); the label's length (4), the label; a CRC-32 of all this.
 ///
 /// A block is its length, its checksum and its pairs. The checksum is a CRC-32 of the block's number, length and pairs. A pair
-/// is: key length (2 bytes), value length (4), queue and uses (1), milliseconds left (8, all ones for ever), key, value.
-/// Integers are little-endian. Time goes on while a cache is saved, by the wall's clock; a pair never gets more time by that.
+/// is: key length (2 bytes), value length (4), queue and uses (1), milliseconds left (8, all ones for ever), key, value. A block of
+/// more than `BLOCK` bytes is one pair. Integers are little-endian. Time goes on while a cache is saved, by the wall's
+/// clock; a pair never gets more time by that.
 mod saved {
     pub(super) const MAGIC: &[u8; 8] = b"twxcache";
     pub(super) const VERSION: u32 = 1;
-    /// Where a block ends, unless one pair is larger.
     pub(super) const BLOCK: usize = 64 << 10;
     pub(super) const PAIR_HEAD: usize = 15;
+    /// The head without the label.
+    pub(super) const HEAD: usize = 64;
 
-    pub(super) fn checksum(number: u64, pairs: &[u8]) -> u32 {
+    pub(super) fn begin_checksum(number: u64, length: u64) -> crc32fast::Hasher {
         let mut crc = crc32fast::Hasher::new();
         crc.update(&number.to_le_bytes());
-        crc.update(&(pairs.len() as u64).to_le_bytes());
+        crc.update(&length.to_le_bytes());
+        crc
+    }
+
+    pub(super) fn checksum(number: u64, pairs: &[u8]) -> u32 {
+        let mut crc = begin_checksum(number, pairs.len() as u64);
         crc.update(pairs);
         crc.finalize()
     }
 }
 
 impl Cache {
-    /// Writes all pairs, with the times that they still live. Other threads may use the cache meanwhile.
+    /// Writes the options, the label and all pairs, with the times that they still live. Other threads may use the cache meanwhile.
     ///
-    /// # Panics
-    /// In WebAssembly without a system, which has no wall clock: use [`save_at`](Self::save_at).
+    /// In WebAssembly without a system there is no wall clock: use [`save_at`](Self::save_at).
     pub fn save(&self, to: impl Write) -> Result<()> {
-        self.save_at(to, wall_clock())
+        self.save_at(to, wall_clock()?)
     }
 
-    /// Writes all pairs. `wall` is the time since 1970.
+    /// Writes all that [`save`](Self::save) does. `wall` is the time since 1970.
     pub fn save_at(&self, mut to: impl Write, wall: Duration) -> Result<()> {
+        let options = &self.inner.options;
+        let limits =
+            [self.capacity(), self.max_entries()].map(|limit| limit.map_or(NEVER, |limit| limit as u64));
+        let times =
+            [self.default_ttl(), options.idle, options.stale].map(|time| time.map_or(Ok(NEVER), millis));
         let mut head = Vec::from(saved::MAGIC);
         head.extend(saved::VERSION.to_le_bytes());
         head.extend((wall.as_millis() as u64).to_le_bytes());
+        for word in limits.into_iter().map(Ok).chain(times) {
+            head.extend(word?.to_le_bytes());
+        }
+        head.extend((options.label.len() as u32).to_le_bytes());
+        head.extend(&options.label[..]);
         head.extend(crc32fast::hash(&head).to_le_bytes());
         to.write_all(&head)?;
         let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
@@ -3836,6 +4039,11 @@ impl Cache {
                 pairs.push((record.key().to_vec(), record.value().to_vec(), left, uses));
             });
             for (key, value, left, uses) in pairs.drain(..) {
+                if !block.is_empty()
+                    && block.len() + saved::PAIR_HEAD + key.len() + value.len() > saved::BLOCK
+                {
+                    flush(&mut block)?;
+                }
                 block.extend((key.len() as u16).to_le_bytes());
                 block.extend((value.len() as u32).to_le_bytes());
                 block.push(uses as u8);
@@ -3843,9 +4051,6 @@ impl Cache {
                 block.extend(&key);
                 block.extend(&value);
                 count += 1;
-                if block.len() >= saved::BLOCK {
-                    flush(&mut block)?;
-                }
             }
         }
         if !block.is_empty() {
@@ -3858,56 +4063,12 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes a cache of what [`save`](Self::save) has written. Pairs that have expired meanwhile are left out, and so are
-    /// those for which there is no room. If the bytes are not a whole saved cache and nothing else, that is an error.
-    ///
-    /// # Panics
-    /// In WebAssembly without a system, which has no wall clock: use [`load_at`](Self::load_at).
-    pub fn load(options: CacheOptions, from: impl Read) -> Result<Self> {
-        Self::load_at(options, from, wall_clock())
-    }
-
-    /// Makes a cache of what was saved. `wall` is the time since 1970.
-    pub fn load_at(options: CacheOptions, from: impl Read, wall: Duration) -> Result<Self> {
-        let mut input = Input { from, offset: 0 };
-        let head = input.array::<20>()?;
-        let crc = u32::from_le_bytes(input.array()?);
-        if !head.starts_with(saved::MAGIC) || crc != crc32fast::hash(&head) {
-            return Err(Error::Corrupt { offset: 0, what: "this is not a saved cache" });
-        }
-        if head[8..12] != saved::VERSION.to_le_bytes() {
-            return Err(Error::Corrupt { offset: 8, what: "an unknown version of saved caches" });
-        }
-        let begun = u64::from_le_bytes(head[12..].try_into().unwrap_or_default());
-        let passed = (wall.as_millis() as u64).saturating_sub(begun);
-        let cache = Self::new(options)?;
-        let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
-        loop {
-            let at = input.offset;
-            let length = u64::from_le_bytes(input.array()?);
-            let crc = u32::from_le_bytes(input.array()?);
-            input.block(length, &mut block)?;
-            if crc != saved::checksum(number, &block) {
-                return Err(Error::Corrupt { offset: at, what: "a block does not match its checksum" });
-            }
-            number += 1;
-            if length == 0 {
-                break;
-            }
-            count += cache
-                .load_block(&block, passed)
-                .ok_or(Error::Corrupt { offset: at, what: "a block of pairs" })?;
-        }
-        let at = input.offset;
-        let total = input.array::<8>()?;
-        let crc = u32::from_le_bytes(input.array()?);
-        if total != count.to_le_bytes() || crc != saved::checksum(number, &total) {
-            return Err(Error::Corrupt { offset: at, what: "the number of pairs" });
-        }
-        if input.from.take(1).read_to_end(&mut block)? > 0 {
-            return Err(Error::Corrupt { offset: input.offset, what: "something follows" });
-        }
-        Ok(cache)
+    /// Makes a cache of what [`save`](Self::save) has written, with the options that it had. For other options, or to see them
+    /// first, use [`Saved`].
+    pub fn load(from: impl Read) -> Result<Self> {
+        let saved = Saved::read(from)?;
+        let options = saved.options();
+        saved.load(options)
     }
 
     /// Adds the pairs of a block, of which so many milliseconds have passed. Returns their number, `None` if the block is none.
@@ -3922,11 +4083,11 @@ impl Cache {
             let (key, rest) = rest.split_at_checked(key_len)?;
             let (value, rest) = rest.split_at_checked(value_len)?;
             (block, count) = (rest, count + 1);
-            if left != NEVER && left <= passed {
+            if left != NEVER && (left <= passed || !self.inner.clock.is_there()) {
                 continue;
             }
             let hash = self.inner.hash(key);
-            let ttl = (left != NEVER).then(|| (left - passed).min(MAX_TTL.as_millis() as u64));
+            let ttl = if left == NEVER { NEVER } else { (left - passed).min(MAX_TTL.as_millis() as u64) };
             self.inner.write(|writer| {
                 let deadline = writer.deadline(ttl);
                 if writer.put(key, hash, value, deadline)
@@ -3940,11 +4101,131 @@ impl Cache {
     }
 }
 
-fn wall_clock() -> Duration {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+/// A saved cache of which the beginning was read.
+#[derive(Debug)]
+pub struct Saved<R> {
+    input: Input<R>,
+    options: CacheOptions,
+    /// The wall time when it was saved.
+    wall: u64,
+}
+
+impl<R: Read> Saved<R> {
+    /// Reads what a cache was made with. If this is no saved cache, that is an error.
+    pub fn read(from: R) -> Result<Self> {
+        let mut input = Input { from, offset: 0 };
+        let head = input.array::<{ saved::HEAD }>()?;
+        if !head.starts_with(saved::MAGIC) {
+            return Err(Error::Corrupt { offset: 0, what: "this is not a saved cache" });
+        }
+        if head[8..12] != saved::VERSION.to_le_bytes() {
+            return Err(Error::Corrupt { offset: 8, what: "an unknown version of saved caches" });
+        }
+        let mut label = Vec::new();
+        let length = u32::from_le_bytes(*head.last_chunk().unwrap_or(&[0; 4]));
+        if length > MAX_LABEL_BYTES as u32 {
+            return Err(Error::Corrupt { offset: 60, what: "the length of the label" });
+        }
+        input.read_into(length.into(), &mut label)?;
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&head);
+        crc.update(&label);
+        if u32::from_le_bytes(input.array()?) != crc.finalize() {
+            return Err(Error::Corrupt { offset: 12, what: "the options do not match their checksum" });
+        }
+        let words = head[12..].as_chunks().0;
+        let word = |number: usize| Some(u64::from_le_bytes(words[number])).filter(|&word| word != NEVER);
+        let limit = |number| word(number).map(|limit| usize::try_from(limit).unwrap_or(usize::MAX >> 1));
+        let time = |number| word(number).map(Duration::from_millis);
+        let options = CacheOptions {
+            bytes: limit(1),
+            entries: limit(2),
+            ttl: time(3),
+            idle: time(4),
+            stale: time(5),
+            label: label.into(),
+            ..CacheOptions::default()
+        };
+        Ok(Self { input, options, wall: word(0).unwrap_or(NEVER) })
+    }
+
+    /// The options of the cache as it was saved, its label among them. It has no listener and no clock then.
+    pub fn options(&self) -> CacheOptions {
+        self.options.clone()
+    }
+
+    /// The label of the cache: [`CacheOptions::label`].
+    pub fn label(&self) -> &[u8] {
+        &self.options.label
+    }
+
+    /// Makes a cache with these options of the saved pairs. Those that have expired meanwhile are left out, those for which there is
+    /// no room, and without a clock those that would expire. If the bytes are not a whole saved cache and nothing else, that is an error.
+    ///
+    /// Besides the cache it takes no more memory than a block: 64 KiB, or one pair that the cache may hold.
+    ///
+    /// In WebAssembly without a system there is no wall clock: use [`load_at`](Self::load_at).
+    pub fn load(self, options: CacheOptions) -> Result<Cache> {
+        self.load_at(options, wall_clock()?)
+    }
+
+    /// Does what [`load`](Self::load) does. `wall` is the time since 1970.
+    pub fn load_at(self, options: CacheOptions, wall: Duration) -> Result<Cache> {
+        let Self { mut input, wall: begun, .. } = self;
+        let passed = (wall.as_millis() as u64).saturating_sub(begun);
+        let most = options.bytes.unwrap_or(usize::MAX).max(saved::BLOCK) as u64;
+        let cache = Cache::new(options)?;
+        let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
+        loop {
+            let at = input.offset;
+            let corrupt = |what| Error::Corrupt { offset: at, what };
+            let length = u64::from_le_bytes(input.array()?);
+            let crc = u32::from_le_bytes(input.array()?);
+            let is_kept = length <= most;
+            let mut sum = saved::begin_checksum(number, length);
+            let mut left = length;
+            // A pair that is larger than the cache is read to its end, in pieces, and left out.
+            while left > 0 {
+                let piece = if is_kept { left } else { left.min(saved::BLOCK as u64) };
+                input.read_into(piece, &mut block)?;
+                sum.update(&block);
+                left -= piece;
+            }
+            if crc != sum.finalize() {
+                return Err(corrupt("a block does not match its checksum"));
+            }
+            number += 1;
+            if length == 0 {
+                break;
+            }
+            count += if is_kept {
+                cache.load_block(&block, passed).ok_or(corrupt("a block of pairs"))?
+            } else {
+                1
+            };
+        }
+        let at = input.offset;
+        let total = input.array::<8>()?;
+        let crc = u32::from_le_bytes(input.array()?);
+        if total != count.to_le_bytes() || crc != saved::checksum(number, &total) {
+            return Err(Error::Corrupt { offset: at, what: "the number of pairs" });
+        }
+        if input.from.take(1).read_to_end(&mut block)? > 0 {
+            return Err(Error::Corrupt { offset: input.offset, what: "something follows" });
+        }
+        Ok(cache)
+    }
+}
+
+fn wall_clock() -> Result<Duration> {
+    if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+        return Err(Error::NoClock);
+    }
+    Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Reads, and knows how far it is.
+#[derive(Debug)]
 struct Input<R> {
     from: R,
     offset: u64,
@@ -3959,7 +4240,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads so many bytes, and allocates no more than there are.
-    fn block(&mut self, length: u64, block: &mut Vec<u8>) -> Result<()> {
+    fn read_into(&mut self, length: u64, block: &mut Vec<u8>) -> Result<()> {
         block.clear();
         let read = self.from.by_ref().take(length).read_to_end(block)?;
         if (read as u64) < length {

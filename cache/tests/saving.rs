@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use twindex_cache::{Cache, CacheOptions, Error, Ttl};
+use twindex_cache::{Cache, CacheOptions, Error, MAX_LABEL_BYTES, Saved, Ttl};
 
 fn options() -> CacheOptions {
     CacheOptions::capacity(1 << 20)
@@ -10,6 +10,10 @@ fn options() -> CacheOptions {
 
 fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+fn load(options: CacheOptions, bytes: &[u8], wall: Duration) -> Result<Cache, Error> {
+    Saved::read(bytes)?.load_at(options, wall)
 }
 
 fn saved(pairs: usize) -> Vec<u8> {
@@ -26,18 +30,18 @@ fn saved(pairs: usize) -> Vec<u8> {
 #[test]
 fn loaded_cache_has_all_pairs_and_the_time_that_each_still_lives() {
     let bytes = saved(1000);
-    let cache = Cache::load_at(options(), &bytes[..], at(1_000_040)).unwrap();
+    let cache = load(options(), &bytes, at(1_000_040)).unwrap();
     assert_eq!(cache.len(), 2000);
     assert_eq!(cache.get("7"), Some(vec![2; 30]));
     assert_eq!(cache.ttl("7"), Ttl::Forever);
     let Ttl::Left(left) = cache.ttl("mortal 7") else { panic!("it has a time to live") };
     assert!(left <= at(60) && left > at(50), "{left:?}");
-    let late = Cache::load_at(options(), &bytes[..], at(1_000_100)).unwrap();
+    let late = load(options(), &bytes, at(1_000_100)).unwrap();
     assert_eq!(late.len(), 1000, "expired pairs are left out");
-    let early = Cache::load_at(options(), &bytes[..], at(5)).unwrap();
+    let early = load(options(), &bytes, at(5)).unwrap();
     let Ttl::Left(left) = early.ttl("mortal 7") else { panic!("it has a time to live") };
     assert!(left <= at(100), "a wall clock that was set back gives no more time");
-    let few = Cache::load_at(CacheOptions::max_entries(10), &bytes[..], at(1_000_000)).unwrap();
+    let few = load(CacheOptions::max_entries(10), &bytes, at(1_000_000)).unwrap();
     assert_eq!(few.len(), 10);
 }
 
@@ -45,16 +49,16 @@ fn loaded_cache_has_all_pairs_and_the_time_that_each_still_lives() {
 fn saved_cache_that_is_cut_flipped_or_followed_by_something_is_an_error() {
     let bytes = saved(6);
     for end in 0..bytes.len() {
-        let error = Cache::load_at(options(), &bytes[..end], at(0)).map(|_| ()).unwrap_err();
+        let error = load(options(), &bytes[..end], at(0)).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{end}: {error}");
     }
     let longer = [&bytes[..], &[0]].concat();
-    assert!(matches!(Cache::load_at(options(), &longer[..], at(0)), Err(Error::Corrupt { .. })));
+    assert!(matches!(load(options(), &longer, at(0)), Err(Error::Corrupt { .. })));
     for at_byte in 0..bytes.len() {
         for bit in [0, 3, 7] {
             let mut flipped = bytes.clone();
             flipped[at_byte] ^= 1 << bit;
-            let error = Cache::load_at(options(), &flipped[..], at(0)).map(|_| ()).unwrap_err();
+            let error = load(options(), &flipped, at(0)).map(|_| ()).unwrap_err();
             assert!(matches!(error, Error::Corrupt { .. }), "{at_byte}: {error}");
         }
     }
@@ -78,8 +82,47 @@ fn reader_and_writer_that_fail_give_their_error() {
     }
     let cache = Cache::new(options()).unwrap();
     assert_eq!(cache.save(Fails).unwrap_err().code(), "TWINDEX_IO");
-    assert_eq!(Cache::load(options(), Fails).map(|_| ()).unwrap_err().code(), "TWINDEX_IO");
+    assert_eq!(Cache::load(Fails).map(|_| ()).unwrap_err().code(), "TWINDEX_IO");
     let mut empty = Vec::new();
     cache.save(&mut empty).unwrap();
-    assert!(Cache::load(options(), &empty[..]).unwrap().is_empty());
+    assert!(Cache::load(&empty[..]).unwrap().is_empty());
+}
+
+#[test]
+fn saved_cache_carries_its_options_and_its_label() {
+    let all = CacheOptions::capacity(3 << 20).and_max_entries(70).label(*b"json");
+    let all = all.ttl(at(7)).time_to_idle(at(8)).stale_for(Duration::from_millis(9));
+    for options in [all, CacheOptions::max_entries(5), CacheOptions::capacity(1 << 20).ttl(Duration::MAX)] {
+        let cache = Cache::new(options).unwrap();
+        cache.insert("k", "v").unwrap();
+        let mut bytes = Vec::new();
+        cache.save(&mut bytes).unwrap();
+        let shown = |cache: &Cache| {
+            let times = [cache.default_ttl(), cache.time_to_idle(), cache.stale_for()];
+            (cache.capacity(), cache.max_entries(), times, cache.label().to_vec())
+        };
+        let loaded = Cache::load(&bytes[..]).unwrap();
+        assert_eq!((shown(&loaded), loaded.get("k")), (shown(&cache), Some(b"v".to_vec())));
+        let saved = Saved::read(&bytes[..]).unwrap();
+        assert_eq!(saved.label(), cache.label());
+        let other = saved.options().and_capacity(5 << 20).ttl(Duration::MAX);
+        let other = saved.load(other).unwrap();
+        assert_eq!((other.capacity(), other.default_ttl(), other.len()), (Some(5 << 20), None, 1));
+    }
+    let long = CacheOptions::max_entries(5).label(vec![0; MAX_LABEL_BYTES + 1]);
+    assert!(matches!(Cache::new(long), Err(Error::LabelTooLong { len }) if len == MAX_LABEL_BYTES + 1));
+}
+
+#[test]
+fn values_larger_than_the_new_capacity_are_left_out_and_the_file_still_checked() {
+    let cache = Cache::new(CacheOptions::max_entries(100)).unwrap();
+    cache.insert("large", vec![1; 3 << 20]).unwrap();
+    (0..50_u8).for_each(|number| assert!(cache.insert([number], [number; 900]).unwrap()));
+    let mut bytes = Vec::new();
+    cache.save_at(&mut bytes, at(0)).unwrap();
+    let small = load(options(), &bytes, at(0)).unwrap();
+    assert_eq!((small.len(), small.get([7])), (50, Some(vec![7; 900])));
+    let middle = bytes.windows(1000).position(|window| window == [1; 1000]).unwrap() + (1 << 20);
+    bytes[middle] ^= 1;
+    assert!(matches!(load(options(), &bytes, at(0)), Err(Error::Corrupt { .. })));
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
-use twindex_cache::{Cache, CacheOptions, ComputeError, Error};
+use twindex_cache::{Begun, Cache, CacheOptions, ComputeError, Error, Lead, Leader, Outcome, Waiter};
 
 const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
 
@@ -60,7 +61,7 @@ fn readers_see_whole_values_of_their_keys_while_writers_evict() {
 fn many_forms_do_what_single_calls_do() {
     let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
     let pairs: Vec<_> = (0..100_u64).map(|key| (key.to_le_bytes(), key.to_string())).collect();
-    assert_eq!(cache.insert_many(&pairs).unwrap(), [true; 100]);
+    assert_eq!(cache.insert_many(&pairs, None).unwrap(), [true; 100]);
     let keys: Vec<_> = (50..150_u64).map(u64::to_le_bytes).collect();
     let mut seen = Vec::new();
     cache.get_many(&keys, |at, value| seen.push((at, value.map(<[u8]>::to_vec))));
@@ -133,7 +134,7 @@ fn value_is_not_kept_if_its_key_was_removed_or_written_while_it_was_computed() {
         (|cache| _ = cache.remove_many(&["k"]), None),
         (|cache| _ = cache.insert("k", "written").unwrap(), Some(b"written")),
         (|cache| _ = cache.increment("k", 3).unwrap(), Some(b"3")),
-        (|cache| _ = cache.insert_many(&[("k", "many")]).unwrap(), Some(b"many")),
+        (|cache| _ = cache.insert_many(&[("k", "many")], None).unwrap(), Some(b"many")),
     ];
     for (meanwhile, kept) in all {
         let computed = cache.get_or_compute("k", || {
@@ -262,4 +263,61 @@ fn future_that_waits_keeps_one_waker_until_it_is_dropped() {
         drop((waker, waits));
         assert_eq!(Arc::strong_count(&task), 1, "a dropped future leaves its waker");
     }
+}
+
+fn lead(cache: &Cache, leader: Leader) -> Lead {
+    let Begun::Lead(lead) = cache.begin("k", leader).unwrap() else { panic!("nobody computes") };
+    lead
+}
+
+fn waiter(cache: &Cache) -> Waiter {
+    let Begun::Wait(waiter) = cache.begin("k", Leader::Thread).unwrap() else { panic!("somebody computes") };
+    waiter
+}
+
+#[test]
+fn waiters_learn_the_value_the_error_or_that_the_computation_was_given_up() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let ends: [fn(Lead); 3] =
+        [|lead| assert!(lead.end("v", None).unwrap()), |lead| lead.fail(Arc::new(7)), drop];
+    for (end, expected) in ends.into_iter().zip(["v", "7", "given up"]) {
+        let lead = lead(&cache, Leader::Task);
+        let (thread, mut task, slices) = (waiter(&cache), waiter(&cache), waiter(&cache));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(std::pin::Pin::new(&mut task).poll(&mut context).is_pending() && task.outcome().is_none());
+        assert!(slices.wait_for(Duration::from_micros(1)).unwrap().is_none(), "the computation goes on");
+        let thread = thread::spawn(move || thread.wait());
+        // A lead may end in another thread.
+        thread::spawn(move || end(lead)).join().unwrap();
+        let Poll::Ready(task) = std::pin::Pin::new(&mut task).poll(&mut context) else { panic!("it ended") };
+        let slices = slices.wait_for(Duration::from_mins(1)).unwrap().unwrap();
+        for outcome in [thread.join().unwrap().unwrap(), task, slices] {
+            let shown = match outcome {
+                Outcome::Value(value) => String::from_utf8(value.to_vec()).unwrap(),
+                Outcome::Failed(error) => error.downcast_ref::<i32>().unwrap().to_string(),
+                Outcome::Abandoned => "given up".to_owned(),
+            };
+            assert_eq!(shown, expected);
+        }
+        cache.remove("k");
+    }
+}
+
+#[test]
+fn thread_that_leads_finds_a_circle_and_a_task_does_not() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let thread = lead(&cache, Leader::Thread);
+    assert!(matches!(waiter(&cache).wait_for(Duration::ZERO), Err(Error::Circle)));
+    drop(thread);
+    let _task = lead(&cache, Leader::Task);
+    assert!(matches!(waiter(&cache).wait_for(Duration::ZERO), Ok(None)));
+}
+
+#[test]
+fn computed_value_whose_time_is_refused_is_left_to_another_caller() {
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let lead = lead(&cache, Leader::Task);
+    let waiter = waiter(&cache);
+    assert!(matches!(lead.end("v", Some(Duration::ZERO)), Err(Error::Ttl { .. })));
+    assert!(matches!(waiter.outcome(), Some(Outcome::Abandoned)));
 }

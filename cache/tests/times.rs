@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use twindex_cache::{Cache, CacheOptions, Cause, Error, MAX_TTL, MIN_CAPACITY, Ttl};
+use twindex_cache::{Begun, Cache, CacheOptions, Cause, Change, Error, Leader, MAX_TTL, MIN_CAPACITY, Ttl};
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -25,7 +25,7 @@ fn pair_lives_for_the_time_that_its_write_names_or_the_cache_or_for_ever() {
     cache.insert("ten", "").unwrap();
     cache.insert_for("two", "", seconds(2)).unwrap();
     cache.insert("ever", "").unwrap();
-    assert!(cache.touch("ever", None).unwrap());
+    assert!(cache.touch("ever", Some(Duration::MAX)).unwrap());
     assert!(!cache.touch("absent", None).unwrap());
     assert_eq!(cache.ttl("ten"), Ttl::Left(seconds(10)));
     assert_eq!((cache.ttl("ever"), cache.ttl("absent")), (Ttl::Forever, Ttl::Absent));
@@ -45,9 +45,9 @@ fn pair_lives_for_the_time_that_its_write_names_or_the_cache_or_for_ever() {
 #[test]
 fn time_to_live_out_of_range_is_an_error() {
     let (cache, _) = with_clock(CacheOptions::capacity(1 << 20));
-    for wrong in [Duration::ZERO, MAX_TTL + Duration::from_nanos(1), Duration::MAX] {
+    for wrong in [Duration::ZERO, MAX_TTL + Duration::from_nanos(1)] {
         assert!(matches!(cache.insert_for("k", "v", wrong), Err(Error::Ttl { given }) if given == wrong));
-        assert!(matches!(cache.insert_many_for(&[("k", "v")], wrong), Err(Error::Ttl { .. })));
+        assert!(matches!(cache.insert_many(&[("k", "v")], Some(wrong)), Err(Error::Ttl { .. })));
         assert!(matches!(cache.touch("k", Some(wrong)), Err(Error::Ttl { .. })));
         let options = CacheOptions::capacity(1 << 20);
         for options in
@@ -58,6 +58,56 @@ fn time_to_live_out_of_range_is_an_error() {
     }
     assert!(cache.insert_for("k", "v", Duration::from_nanos(1)).unwrap());
     assert!(cache.insert_for("k", "v", MAX_TTL).unwrap() && cache.contains("k"));
+}
+
+#[test]
+fn each_write_takes_the_cache_s_time_to_live_another_one_or_none() {
+    type Write = fn(&Cache, Option<Duration>);
+    let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).ttl(seconds(10)));
+    let writes: [Write; 6] = [
+        |cache, ttl| _ = cache.insert_many(&[("k", "v")], ttl).unwrap(),
+        |cache, ttl| assert!(cache.replace("k", "v", ttl).unwrap()),
+        |cache, ttl| assert!(cache.touch("k", ttl).unwrap()),
+        |cache, ttl| assert!(cache.alter("k", |_| Change::SetFor(b"v".to_vec(), ttl)).unwrap()),
+        |cache, ttl| {
+            assert_eq!(cache.take("k"), Some(b"v".to_vec()));
+            assert!(cache.insert_if_absent("k", "v", ttl).unwrap());
+        },
+        |cache, ttl| {
+            cache.remove("k");
+            let Begun::Lead(lead) = cache.begin("k", Leader::Task).unwrap() else { panic!("it is absent") };
+            assert!(lead.end("v", ttl).unwrap());
+        },
+    ];
+    for write in writes {
+        let lives = [None, Some(Duration::MAX), Some(seconds(3))];
+        for (ttl, expected) in lives.into_iter().zip([10, u64::MAX, 3]) {
+            write(&cache, ttl);
+            pass(1);
+            let left = match cache.ttl("k") {
+                Ttl::Absent => 0,
+                Ttl::Forever => u64::MAX,
+                Ttl::Left(left) => left.as_millis() as u64 / 1000 + 1,
+            };
+            assert_eq!(left, expected, "{ttl:?}");
+        }
+    }
+}
+
+#[test]
+fn insert_if_absent_and_replace_leave_what_they_do_not_write() {
+    let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20));
+    assert!(!cache.replace("k", "none", None).unwrap() && cache.take("k").is_none());
+    assert!(cache.insert_if_absent("k", "first", Some(seconds(5))).unwrap());
+    assert!(!cache.insert_if_absent("k", "second", None).unwrap());
+    assert_eq!((cache.get("k"), cache.ttl("k")), (Some(b"first".to_vec()), Ttl::Left(seconds(5))));
+    assert!(cache.replace("k", "third", Some(seconds(6))).unwrap());
+    assert!(cache.replace("k", vec![0; 2 << 20], None).unwrap_err().code() == "TWINDEX_NO_ROOM");
+    assert_eq!(cache.get("k"), Some(b"third".to_vec()), "a write that fails changes nothing");
+    pass(6000);
+    assert!(!cache.replace("k", "fourth", None).unwrap() && cache.take("k").is_none());
+    assert!(cache.insert_if_absent("k", "fifth", None).unwrap());
+    assert_eq!((cache.take("k"), cache.len()), (Some(b"fifth".to_vec()), 0));
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn tree_jobs(suite: &Suite) -> Vec<Job<'_>> {
         steps.lines("tree: rustdoc", suite, "", &[doc]);
         let wasm = suite.wasm_target(steps)?;
         steps.check("tree: clippy for WebAssembly", |log| {
-            let target = "cargo clippy --package=twindex-wasm --target=wasm32-unknown-unknown --lib";
+            let packages = "--package=twindex-wasm --package=twindex-cache";
+            let target = format!("cargo clippy {packages} --target=wasm32-unknown-unknown --lib");
             log.run(wasm.apply(&mut suite.command("", &format!("{target} -- --deny=warnings"))))
         });
         Ok(())
