@@ -16,7 +16,7 @@ pub enum Capacity {
     Bytes(usize),
 }
 
-/// How a case opens its cache, which is called `c`.
+/// How a case makes its cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheOptions {
     /// What bounds it.
@@ -29,8 +29,8 @@ pub struct CacheOptions {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is documented where users call it")]
 pub enum CacheVerb {
-    Insert(Bytes, Bytes, Option<Duration>),
-    Replace(Bytes, Bytes, Option<Duration>),
+    Insert(Bytes, Bytes),
+    Replace(Bytes, Bytes),
     Upsert(Bytes, Bytes, Option<Duration>),
     Select(Bytes),
     Peek(Bytes),
@@ -48,11 +48,6 @@ pub enum CacheVerb {
     Clear,
     /// Lets time go by.
     Advance(Duration),
-    /// Opens a hash table in the cache's store.
-    Table(String),
-    /// Answers with the names of all caches.
-    Caches,
-    DropCache(String),
 }
 
 /// A cache in any form.
@@ -65,7 +60,7 @@ pub trait CacheHost {
 pub struct CacheCase {
     /// Its name in the file.
     pub name: String,
-    /// How its cache is opened.
+    /// How its cache is made.
     pub options: CacheOptions,
     steps: Vec<Value>,
 }
@@ -122,8 +117,8 @@ fn decode(step: &Value) -> Result<CacheVerb, Failure> {
     let value = || bytes(&step["value"]);
     let optional_bytes = |name: &str| optional(&step[name], bytes);
     Ok(match verb(step) {
-        "insert" => CacheVerb::Insert(key()?, value()?, ttl(step)),
-        "replace" => CacheVerb::Replace(key()?, value()?, ttl(step)),
+        "insert" => CacheVerb::Insert(key()?, value()?),
+        "replace" => CacheVerb::Replace(key()?, value()?),
         "upsert" => CacheVerb::Upsert(key()?, value()?, ttl(step)),
         "select" => CacheVerb::Select(key()?),
         "peek" => CacheVerb::Peek(key()?),
@@ -140,9 +135,6 @@ fn decode(step: &Value) -> Result<CacheVerb, Failure> {
         "stats" => CacheVerb::Stats,
         "clear" => CacheVerb::Clear,
         "advance" => CacheVerb::Advance(Duration::from_millis(step["ms"].as_u64().expect("a time"))),
-        "table" => CacheVerb::Table(name(&step["name"])),
-        "caches" => CacheVerb::Caches,
-        "drop_cache" => CacheVerb::DropCache(name(&step["name"])),
         other => panic!("no such step: {other}"),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use twindex::{Cache, Change, Index, Result, Store};
+use twindex::{Cache, Change, Result, Store};
 use twindex_conformance::{
     Answer, CacheHost, CacheOptions, CacheVerb, Capacity, Failure, Fallible, cache_cases,
 };
@@ -17,7 +17,6 @@ fn every_vector_of_caches_holds() {
 }
 
 struct InMemory {
-    store: Store,
     cache: Cache,
     now: Arc<AtomicU64>,
 }
@@ -33,16 +32,14 @@ impl InMemory {
         };
         let with = options.ttl.map_or(with.clone(), |ttl| with.ttl(ttl));
         let cache = store.cache("c", with).expect("a cache");
-        Self { store, cache, now }
+        Self { cache, now }
     }
 
     fn run(&mut self, verb: CacheVerb) -> Result<Answer> {
-        let Self { store, cache, now } = self;
+        let Self { cache, now } = self;
         Ok(match verb {
-            CacheVerb::Insert(key, value, None) => cache.insert(key, value)?.into(),
-            CacheVerb::Insert(key, value, Some(ttl)) => cache.insert_for(key, value, ttl)?.into(),
-            CacheVerb::Replace(key, value, None) => cache.replace(key, value)?.into(),
-            CacheVerb::Replace(key, value, Some(ttl)) => cache.replace_for(key, value, ttl)?.into(),
+            CacheVerb::Insert(key, value) => cache.insert(key, value)?.into(),
+            CacheVerb::Replace(key, value) => cache.replace(key, value)?.into(),
             CacheVerb::Upsert(key, value, None) => cache.upsert(key, value)?.into(),
             CacheVerb::Upsert(key, value, Some(ttl)) => cache.upsert_for(key, value, ttl)?.into(),
             CacheVerb::Select(key) => cache.select(key).into(),
@@ -83,12 +80,6 @@ impl InMemory {
                 now.fetch_add(time.as_millis() as u64, SeqCst);
                 Answer::Nothing
             }
-            CacheVerb::Table(name) => store.table(&name, Index::Hash).map(|_| Answer::Nothing)?,
-            CacheVerb::Caches => {
-                let caches = store.caches();
-                caches.iter().map(|cache| cache.name().to_owned()).collect::<Vec<_>>().into()
-            }
-            CacheVerb::DropCache(name) => store.drop_cache(&name).into(),
         })
     }
 }

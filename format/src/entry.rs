@@ -38,10 +38,7 @@ impl<'p> TableEntry<'p> {
 
     pub(crate) fn encode(self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.index == Index::Sorted)];
-        for codec in [self.keys, self.values] {
-            bytes.push(codec.len() as u8); // at most 255: checked when the table is made
-            bytes.extend(codec.as_bytes());
-        }
+        bytes.extend(encode_codecs(self.keys, self.values));
         bytes.extend(self.name.as_bytes());
         bytes
     }
@@ -53,13 +50,32 @@ impl<'p> TableEntry<'p> {
             1 => Index::Sorted,
             _ => return None,
         };
-        let mut codec = || {
-            let length = usize::from(*bytes.split_off_first()?);
-            take_name(bytes.split_off(..length)?)
-        };
-        let (keys, values) = (codec()?, codec()?);
+        let (keys, values) = take_codecs(&mut bytes)?;
         Some(Self { name: take_name(bytes)?, index, keys, values })
     }
+}
+
+/// The names of two codecs, of keys and of values, as tables and saved caches have them: each behind its length of one byte.
+pub fn encode_codecs(keys: &str, values: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(2 + keys.len() + values.len());
+    for codec in [keys, values] {
+        bytes.push(codec.len() as u8); // at most 255: checked when the table is made
+        bytes.extend(codec.as_bytes());
+    }
+    bytes
+}
+
+/// What [`encode_codecs`] has written: the label of a saved cache. `None` if it is anything else.
+pub fn decode_codecs(mut label: &[u8]) -> Option<(&str, &str)> {
+    take_codecs(&mut label).filter(|_| label.is_empty())
+}
+
+fn take_codecs<'p>(bytes: &mut &'p [u8]) -> Option<(&'p str, &'p str)> {
+    let mut codec = || {
+        let length = usize::from(*bytes.split_off_first()?);
+        take_name(bytes.split_off(..length)?)
+    };
+    Some((codec()?, codec()?))
 }
 
 /// Decodes the name of a table or codec. `None` if it is not valid.

@@ -58,7 +58,7 @@ use twindex::{Result, Store};
 
 pub use crate::cache::{SavedCache, write_cache};
 pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
-pub use crate::entry::TableEntry;
+pub use crate::entry::{TableEntry, decode_codecs, encode_codecs};
 pub use crate::history::{Each, History, LogCursor, Place, Rest, TableInfo, TableInfos};
 pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
 pub use crate::loader::{Loader, table_of_pairs};

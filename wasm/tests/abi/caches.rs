@@ -135,8 +135,8 @@ impl InModule {
         let cache = self.cache;
         let guest = &mut self.guest;
         Ok(match verb {
-            CacheVerb::Insert(key, value, ttl) => self.write(0, &key, &value, ttl)?.into(),
-            CacheVerb::Replace(key, value, ttl) => self.write(1, &key, &value, ttl)?.into(),
+            CacheVerb::Insert(key, value) => self.write(0, &key, &value, None)?.into(),
+            CacheVerb::Replace(key, value) => self.write(1, &key, &value, None)?.into(),
             CacheVerb::Upsert(key, value, ttl) => self.write(2, &key, &value, ttl)?.into(),
             CacheVerb::Select(key) => guest.select(cache, &key)?.into(),
             CacheVerb::Peek(key) => {
@@ -180,17 +180,6 @@ impl InModule {
             CacheVerb::Advance(time) => {
                 self.advance(time.as_secs_f64() * 1000.0);
                 Answer::Nothing
-            }
-            CacheVerb::Table(name) => {
-                guest.table(self.store, name.as_bytes(), "hash").map(|_| Answer::Nothing)?
-            }
-            CacheVerb::Caches => {
-                call!(guest, caches, self.store)?;
-                guest.answered_pairs().into_iter().map(|(name, _)| name).collect::<Vec<_>>().into()
-            }
-            CacheVerb::DropCache(name) => {
-                let [(name, n)] = guest.put([name.as_bytes()]);
-                yes(call!(guest, drop_cache, self.store, name, n)?).into()
             }
         })
     }

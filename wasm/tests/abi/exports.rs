@@ -68,8 +68,6 @@ exports! {
     iter_next_many = "twindex_iter_next_many" (u32, u32, u32);
     set_time = "twindex_set_time" (f64);
     cache = "twindex_cache" (u32, u32, u32, u32, u32, u32, u32, f64, f64, f64);
-    caches = "twindex_caches" (u32);
-    drop_cache = "twindex_drop_cache" (u32, u32, u32);
     cache_dump = "twindex_cache_dump" (u32);
     cache_load = "twindex_cache_load" (u32, u32, u32, u32, u32, f64, f64, f64);
     cache_figures = "twindex_cache_figures" (u32);
