@@ -3763,6 +3763,13 @@ impl Lead {
         &self.key
     }
 
+    /// Whether the cache would keep the value: the key was not written or removed since the computation began.
+    pub fn stands(&self) -> bool {
+        let flight = &self.flight;
+        let state = lock(&self.cache.inner.state);
+        state.flights.get(&self.key).is_some_and(|other| Arc::ptr_eq(other, flight))
+    }
+
     /// Ends the computation with a value. All that wait get it. Returns whether the cache keeps it: not if the key was written
     /// or removed since the computation began, or if there is no room.
     ///
