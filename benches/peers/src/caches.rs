@@ -17,6 +17,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::Zipf;
 use twindex_benches::{Bytes, Clock, Fallible, Job, Record, Unit, resident_bytes};
+use twindex_cache::CacheOptions;
 
 /// A cache that threads share.
 trait Cache: Send + Sync {
@@ -56,16 +57,6 @@ cache!(quick_cache::sync::Cache<Bytes, Bytes, Weigh>, |cache, key, value| get ca
 cache!(moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(key), put cache.insert(key.into(), value.into()));
 cache!(mini_moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put cache.insert(key.into(), value.into()));
 cache!(foyer_memory::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put cache.insert(key.into(), value.into()));
-
-impl Cache for twindex::Cache {
-    fn get(&self, key: &[u8]) -> Option<u8> {
-        self.select_with(key, |value| value[0])
-    }
-
-    fn put(&self, key: &[u8], value: &[u8]) -> bool {
-        self.upsert(key, value).is_ok()
-    }
-}
 
 impl Cache for twindex_cache::Cache {
     fn get(&self, key: &[u8]) -> Option<u8> {
@@ -112,14 +103,10 @@ fn make(name: &str, limit: Limit) -> Box<dyn Cache> {
         Box::new(builder.build::<CacheProperties>())
     };
     match name {
-        "twindex" => Box::new(ours(limit)),
-        "twindex-cache" => {
-            let options = match limit {
-                Limit::Entries(most) => twindex_cache::CacheOptions::max_entries(most),
-                Limit::Bytes(most) => twindex_cache::CacheOptions::capacity(most),
-            };
-            Box::new(twindex_cache::Cache::new(options).expect("a new cache"))
-        }
+        "twindex" => Box::new(ours(match limit {
+            Limit::Entries(most) => CacheOptions::max_entries(most),
+            Limit::Bytes(most) => CacheOptions::capacity(most),
+        })),
         "quick_cache" => {
             let entries = if is_bytes { 100_000 } else { most };
             Box::new(quick_cache::sync::Cache::with_weighter(entries, most as u64, Weigh { is_bytes }))
@@ -139,12 +126,8 @@ fn make(name: &str, limit: Limit) -> Box<dyn Cache> {
     }
 }
 
-fn ours(limit: Limit) -> twindex::Cache {
-    let options = match limit {
-        Limit::Entries(most) => twindex::CacheOptions::pairs(most),
-        Limit::Bytes(most) => twindex::CacheOptions::bytes(most),
-    };
-    twindex::Store::new().cache("cache", options).expect("a new cache")
+fn ours(options: CacheOptions) -> twindex_cache::Cache {
+    twindex_cache::Cache::new(options).expect("a new cache")
 }
 
 /// A key of 16 bytes.
@@ -391,33 +374,32 @@ pub fn sizes(job: &Job<'_>) -> Fallible<Vec<Record>> {
 /// does nothing for as long as it writes, in turns of a millisecond: what it sees then is no write's doing.
 pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let pairs = u64::from(job.options.pairs);
-    let evicting = ours(Limit::Bytes(64 * pairs as usize));
+    let evicting = ours(CacheOptions::capacity(64 * pairs as usize));
     for number in 0..pairs {
-        evicting.upsert(bytes(number), [0; 64])?;
+        evicting.insert(bytes(number), [0; 64])?;
     }
     let mut numbers = pairs..3 * pairs;
     let mut records =
-        measure(job, "evicting", || numbers.next().map(|number| evicting.upsert(bytes(number), [0; 64])))?;
+        measure(job, "evicting", || numbers.next().map(|number| evicting.insert(bytes(number), [0; 64])))?;
     let held = evicting.memory() as f64 / (64 * pairs) as f64;
     records.push(job.record("evicting: held for a byte", Unit::Bytes, held));
     drop(evicting);
 
-    let (store, now) = (twindex::Store::new(), Arc::new(AtomicU64::new(1)));
+    let now = Arc::new(AtomicU64::new(1));
     let clock = Arc::clone(&now);
-    let _ = store.set_clock(move || clock.load(Relaxed));
-    let cache = store.cache("cache", twindex::CacheOptions::bytes(2 << 30))?;
+    let cache = ours(CacheOptions::capacity(2 << 30).clock(move || clock.load(Relaxed)));
     let ttl = Duration::from_secs(1);
     for number in 0..pairs {
-        cache.upsert_for(bytes(number), [0; 16], ttl)?;
+        cache.insert_for(bytes(number), [0; 16], ttl)?;
     }
     now.store(2000, Relaxed);
     let mut written = 0;
     records.extend(measure(job, "expiring", || {
-        // Counting takes a lock of each shard, so it is done now and then.
+        // Counting takes the lock, so it is done now and then.
         let is_done = written % 10_000 == 0 && cache.stats().expirations >= pairs;
         written += 1;
         let key = bytes(written % 100_000 + 100 * pairs);
-        (!is_done && written < 10 * pairs.max(1_000_000)).then(|| cache.upsert_for(key, [0; 16], ttl))
+        (!is_done && written < 10 * pairs.max(1_000_000)).then(|| cache.insert_for(key, [0; 16], ttl))
     })?);
     let left = pairs.saturating_sub(cache.stats().expirations);
     records.push(job.record("expiring: pairs left", Unit::Bytes, left as f64));
@@ -440,7 +422,7 @@ fn timed<R>(histograms: &mut [Histogram<u64>; 2], work: impl FnOnce() -> R) -> R
 fn measure(
     job: &Job<'_>,
     name: &str,
-    mut write: impl FnMut() -> Option<twindex::Result<bool>>,
+    mut write: impl FnMut() -> Option<twindex_cache::Result<bool>>,
 ) -> Fallible<Vec<Record>> {
     const TURN: Duration = Duration::from_millis(1);
     let empty = || {

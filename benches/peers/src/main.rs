@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use twindex_benches::{System, usual};
 
-const HERE: [System; 33] = [
+const HERE: [System; 32] = [
     System::hash::<maps::Sharded>(),
     System::hash::<maps::Papaya>(),
     System::hash::<maps::Scc>(),
@@ -52,7 +52,6 @@ const HERE: [System; 33] = [
     System::special("redis", &[("file", files::redis_file)]),
     System::special("twindex", &[("cache-pauses", caches::pauses)]),
     cache("twindex"),
-    cache("twindex-cache"),
     cache("quick_cache"),
     cache("moka"),
     cache("mini-moka"),
