@@ -3,13 +3,13 @@
 //! The files here are small, so that the tests take seconds. With the variable `TWINDEX_HOSTILE` they are as large as those
 //! that once took gigabytes.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use peak_alloc::PeakAlloc;
 use tempfile::{TempDir, tempdir};
 use twindex_durable::format::{
     self, HEAD_BYTES, HEADER_BYTES, Header, Kind, Operation, Operations, TableEntry,
@@ -19,29 +19,8 @@ use twindex_durable::{Error, Options, Store, check, check_within, recover, recov
 
 // --- memory
 
-/// The system's allocator, which counts.
-struct Counting;
-
-static USED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: the system's allocator does all of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        PEAK.fetch_max(USED.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
-        // SAFETY: the caller keeps the rules of this function, which are the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// One test after the other: they share the counts.
 fn alone() -> MutexGuard<'static, ()> {
@@ -51,10 +30,10 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// What `read` returns, and the most memory that it had at once.
 fn measured<T>(read: impl FnOnce() -> T) -> (T, usize) {
-    let before = USED.load(Relaxed);
-    PEAK.store(before, Relaxed);
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
     let result = read();
-    (result, PEAK.load(Relaxed) - before)
+    (result, ALLOCATOR.peak_usage() - before)
 }
 
 const MIB: usize = 1 << 20;
@@ -380,4 +359,28 @@ fn a_hole_in_a_cache_takes_no_memory() {
     assert!(peak < 8 * MIB, "{peak} bytes");
     let (report, peak) = measured(|| check_within(&path, 64 * MIB, |_| {}));
     assert!(report.is_ok_and(|report| report.damage.len() == 1) && peak < 8 * MIB, "{peak} bytes");
+}
+
+/// Memory for a record was once taken without asking whether there is any. A file with a hole in it is as long as the
+/// record says, and takes no room: it ended the process that opened it.
+#[test]
+fn a_record_that_memory_has_no_room_for_is_an_error() {
+    let _alone = alone();
+    let (_folder, path) = folder();
+    let store = Store::open(&path).unwrap();
+    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.close().unwrap();
+    let whole = fs::read(&path).unwrap();
+    let (salt, length) = (Header::decode(&whole).unwrap().salt, (1 << 40) - 1);
+    for (kind, end) in [(Kind::Pairs, HEADER_BYTES), (Kind::Log, whole.len())] {
+        let mut bytes = whole[..end].to_vec();
+        bytes.extend(head_of(salt, kind, length, bytes.len() as u64));
+        fs::write(&path, &bytes).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(bytes.len() as u64 + length).unwrap();
+        for read_only in [false, true] {
+            let error = Options::new().read_only(read_only).open(&path).unwrap_err();
+            let is_full = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory);
+            assert!(is_full(&error), "{kind:?}: {error}");
+        }
+    }
 }

@@ -1,166 +1,281 @@
-//! Processes that are killed while they write, and what is in the file then.
+//! One process that writes, four that follow it and one that reads the feed, any of which is killed at any moment.
 //!
-//! The test starts itself again as a process that writes to a store and tells, over its standard output, what
-//! was acknowledged. It is killed at a random moment, and the next one goes on with the same file.
+//! The test starts itself again as these processes. What the writer said was acknowledged is there when it was killed, and at most
+//! one write more of each of its threads. Whenever a follower looks, it sees all batches up to one of them, and none behind it.
+//! `TWINDEX_KILLS` says how many are killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::tempdir;
 use twindex_durable::twindex::Index;
-use twindex_durable::{Durability, Options, Store};
+use twindex_durable::{Changes, Effect, Error, Options, Position, Store, Table};
 
-const WRITER: &str = "TWINDEX_KILL_WRITER";
-/// Rounds of killing: few in every test run, more by this variable.
-const ROUNDS: &str = "TWINDEX_KILLS";
-const THREADS: u8 = 4;
-/// What each thread counted.
-type Counts = [i64; THREADS as usize];
+const ROLE: &str = "TWINDEX_FOLLOW_ROLE";
+const KILLS: &str = "TWINDEX_KILLS";
+/// The last of them reads the feed.
+const FOLLOWERS: usize = 5;
+/// The first of the writer's threads writes batches, the others count.
+const THREADS: usize = 4;
 
-fn open(path: &Path, durability: Durability) -> Store {
-    Options::new().durability(durability).open(path).unwrap()
-}
-
-/// The process that is killed, or, where it is not started as that, its work for a short while.
-#[test]
-fn counts_are_what_was_counted() {
-    if let Ok(task) = std::env::var(WRITER) {
-        let (durability, path) = task.split_once(' ').unwrap();
-        count(&open(path.as_ref(), durability.parse().unwrap()), u64::MAX);
-    }
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("app.twx");
-    for durability in [Durability::EverySec, Durability::Always] {
-        count(&open(&path, durability), 100);
-    }
-    check(&path, Durability::None, [200; THREADS as usize], 0);
-}
-
-/// Each thread counts up, and says so once the count is acknowledged.
-fn count(store: &Store, rounds: u64) {
-    let table = &store.table("counts", Index::Hash).unwrap();
-    let bulk = &store.table("bulk", Index::Sorted).unwrap();
-    let count = |thread: u8| {
-        for round in 0..rounds {
-            let count = table.increment([b'c', thread], 1).unwrap();
-            say(thread, count);
-            match round % 50 {
-                // Long records go another way than short ones.
-                10 => {
-                    let pairs: Vec<_> = (0..40_u8).map(|at| ([thread, at], vec![at; 300])).collect();
-                    bulk.upsert_many(&pairs).unwrap();
-                }
-                20 => {
-                    let before = table.select([b'l', thread]).unwrap();
-                    let mut batch = store.batch();
-                    batch.expect(table, [b'l', thread], before.as_deref()).unwrap();
-                    batch.expect(bulk, [b'r', thread], before.as_deref()).unwrap();
-                    batch.upsert(table, [b'l', thread], count.to_string()).unwrap();
-                    batch.upsert(bulk, [b'r', thread], count.to_string()).unwrap();
-                    batch.commit().unwrap();
-                }
-                30 if thread == 0 => store.compact().unwrap(),
-                _ => {}
-            }
-        }
+/// The test, or what one of its processes does until it is killed.
+fn main() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return nothing_acknowledged_is_lost_and_no_half_of_a_batch_is_seen();
     };
-    std::thread::scope(|scope| {
-        (0..THREADS).for_each(|thread| drop(scope.spawn(move || count(thread))));
+    let (role, path) = role.split_once(' ').unwrap();
+    match role {
+        "follower" => follow(path.as_ref()),
+        "feed" => read_the_feed(path.as_ref()),
+        durability => write(&Options::new().durability(durability.parse().unwrap()).open(path).unwrap()),
+    }
+}
+
+/// A process that ends with this at the latest, also where the test fails.
+struct Running(Child);
+
+impl Running {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(role: &str, path: &Path) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(ROLE, format!("{role} {}", path.display()));
+    Running(command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap())
+}
+
+/// How long something is waited for that a slow machine takes a second for.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn number(value: Option<Vec<u8>>) -> u64 {
+    value.map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
+}
+
+fn write(store: &Store) {
+    thread::scope(|scope| {
+        (1..THREADS as u8).for_each(|thread| drop(scope.spawn(move || count(store, thread))));
+        write_batches(store);
     });
 }
 
 /// One line, in one call of the system, so that it is whole or not there.
-fn say(thread: u8, count: i64) {
+fn say(thread: u8, count: impl std::fmt::Display) {
     std::io::stdout().write_all(format!("\n@{thread} {count}\n").as_bytes()).unwrap();
 }
 
-fn start(path: &Path, durability: Durability) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["counts_are_what_was_counted", "--exact", "--nocapture", "--test-threads=1"])
-        .env(WRITER, format!("{durability} {}", path.display()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap()
-}
-
-#[test]
-fn nothing_acknowledged_is_lost_when_a_process_is_killed() {
-    let rounds = std::env::var(ROUNDS).map_or(6, |rounds| rounds.parse().expect("TWINDEX_KILLS: a number"));
-    let folder = tempdir().unwrap();
-    // One process each, on its own file, at the same time.
-    std::thread::scope(|scope| {
-        for durability in [Durability::EverySec, Durability::Always] {
-            for file in 0..2 {
-                let path = folder.path().join(format!("{durability} {file}.twx"));
-                scope.spawn(move || kill_again_and_again(&path, durability, rounds));
-            }
-        }
-    });
-}
-
-fn kill_again_and_again(path: &Path, durability: Durability, rounds: u32) {
-    let mut acknowledged = Counts::default();
-    for round in 0..rounds {
-        let mut child = start(path, durability);
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (all_spoke, wait) = channel();
-        let reader = std::thread::spawn(move || {
-            let mut last = Counts::default();
-            for line in lines.map_while(Result::ok) {
-                let said = line.strip_prefix('@').and_then(|line| line.split_once(' '));
-                if let Some((thread, count)) = said {
-                    last[thread.parse::<usize>().unwrap()] = count.parse::<i64>().unwrap();
-                }
-                if !last.contains(&0) {
-                    // Nobody waits for it in later rounds.
-                    let _ = all_spoke.send(());
-                }
-            }
-            last
-        });
-        // However slow the machine is, all of them come to write in the first round. Later ones may end sooner.
-        if round == 0 {
-            wait.recv_timeout(Duration::from_mins(2)).expect("the process counts until it is killed");
-        }
-        std::thread::sleep(Duration::from_millis(200 + u64::from(fastrand::u16(..400))));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let said = reader.join().unwrap();
-        for (all, said) in acknowledged.iter_mut().zip(said) {
-            *all = said.max(*all);
-        }
-        // What is there may be one more, and is on disk from now on.
-        acknowledged = check(path, durability, acknowledged, round);
-    }
-    assert!(acknowledged.iter().all(|count| *count > 0), "they wrote: {acknowledged:?}");
-}
-
-/// Checks what is in the file, and closes it: the counts that were found.
-fn check(path: &Path, durability: Durability, acknowledged: Counts, round: u32) -> Counts {
-    let store = open(path, durability);
-    let what = format!("{durability}, round {round}");
+/// Counts up under keys of the thread's own, and says so once the count is acknowledged.
+fn count(store: &Store, thread: u8) {
     let table = store.table("counts", Index::Hash).unwrap();
     let bulk = store.table("bulk", Index::Sorted).unwrap();
-    let mut counts = Counts::default();
-    for (thread, (acknowledged, found)) in (0_u8..).zip(acknowledged.into_iter().zip(&mut counts)) {
-        *found = table
-            .select([b'c', thread])
-            .unwrap()
-            .map_or(0, |count| String::from_utf8(count).unwrap().parse().unwrap());
-        assert!(
-            (acknowledged..=acknowledged + 1).contains(found),
-            "{what}: {found}, {acknowledged} was said"
-        );
-        let (left, right) = (table.select([b'l', thread]).unwrap(), bulk.select([b'r', thread]).unwrap());
-        assert_eq!(left, right, "{what}: half of a batch");
+    for round in 0_u64.. {
+        let count = table.increment([b'c', thread], 1).unwrap();
+        say(thread, count);
+        match round % 50 {
+            // Long records go another way than short ones.
+            10 => {
+                let pairs: Vec<_> = (0..40_u8).map(|at| ([thread, at], vec![at; 300])).collect();
+                bulk.upsert_many(&pairs).unwrap();
+            }
+            20 => {
+                let before = table.select([b'l', thread]).unwrap();
+                let mut batch = store.batch();
+                batch.expect(&table, [b'l', thread], before.as_deref()).unwrap();
+                batch.expect(&bulk, [b'r', thread], before.as_deref()).unwrap();
+                batch.upsert(&table, [b'l', thread], count.to_string()).unwrap();
+                batch.upsert(&bulk, [b'r', thread], count.to_string()).unwrap();
+                batch.commit().unwrap();
+            }
+            _ => thread::sleep(Duration::from_micros(fastrand::u64(..500))),
+        }
     }
-    store.close().unwrap();
-    // The lock and the file of an unfinished compaction are gone or of no concern.
-    let report = twindex_durable::check(path, |_| {}).unwrap();
-    assert_eq!((report.damage.len(), report.torn), (0, None), "{what}");
+}
+
+/// Writes batches, each with its number in three places, and says each that was acknowledged.
+fn write_batches(store: &Store) {
+    let (last, twin) =
+        (store.table("last", Index::Hash).unwrap(), store.table("twin", Index::Sorted).unwrap());
+    let history = store.table("history", Index::Sorted).unwrap();
+    for batch_number in number(last.select("n").unwrap()) + 1.. {
+        let bytes = batch_number.to_be_bytes();
+        let mut batch = store.batch();
+        batch.upsert(&last, "n", bytes).unwrap();
+        batch.insert(&history, bytes, vec![7; fastrand::usize(..2000)]).unwrap();
+        batch.upsert(&twin, "n", bytes).unwrap();
+        batch.commit().unwrap();
+        say(0, batch_number);
+        match batch_number % 100 {
+            // Beside the batches, and not always over when the next begins.
+            50 => {
+                let store = store.clone();
+                thread::spawn(move || store.compact().unwrap());
+            }
+            75 => {
+                store.drop_table("other").unwrap();
+                store.table("other", Index::Hash).unwrap();
+            }
+            _ => thread::sleep(Duration::from_micros(fastrand::u64(..500))),
+        }
+    }
+}
+
+/// What each thread of the writer has written.
+fn counts(store: &Store) -> [u64; THREADS] {
+    let mut counts = [view(store); THREADS];
+    let tables = ["counts", "bulk"].map(|name| store.find_table(name).unwrap());
+    for (thread, count) in (0_u8..).zip(&mut counts).skip(1) {
+        let [text, left, right] = [(0, b'c'), (0, b'l'), (1, b'r')]
+            .map(|(at, key)| tables[at].as_ref().and_then(|table| table.select([key, thread]).unwrap()));
+        *count = text.map_or(0, |text| String::from_utf8(text).unwrap().parse().unwrap());
+        assert_eq!(left, right, "half of a batch");
+    }
     counts
+}
+
+/// A follower, once there is a file.
+fn opened(path: &Path) -> Store {
+    let begun = Instant::now();
+    loop {
+        match Options::new().read_only(true).open(path) {
+            Err(Error::Io { .. }) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(1)),
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
+/// The number of the last batch, when all up to it are there as a whole, and none behind it.
+fn view(store: &Store) -> u64 {
+    let table = |name| -> Option<Table> { store.find_table(name).unwrap() };
+    let value = |name| number(table(name).and_then(|table| table.select("n").unwrap()));
+    let (last, twin) = (value("last"), value("twin"));
+    let history = table("history");
+    let newest = history.as_ref().and_then(|history| {
+        let mut cursor = history.cursor(..).unwrap();
+        cursor.scan_desc_next().map(|(key, _)| number(Some(key.to_vec())))
+    });
+    assert_eq!((last, last), (twin, history.map_or(0, |history| history.len() as u64)), "half of a batch");
+    assert_eq!(last, newest.unwrap_or(0), "another batch than the last");
+    last
+}
+
+fn follow(path: &Path) {
+    let store = opened(path);
+    let mut last = view(&store);
+    loop {
+        store.refresh().unwrap();
+        let seen = view(&store);
+        assert!(seen >= last, "it went back from {last} to {seen}");
+        last = seen;
+        thread::sleep(Duration::from_micros(fastrand::u64(..3000)));
+    }
+}
+
+/// Reads the feed from where a copy is, and again from another copy where that was compacted away.
+fn read_the_feed(path: &Path) {
+    loop {
+        let copy = opened(path);
+        let (mut last, position) = (view(&copy), copy.position());
+        let Ok(position): Result<Position, Error> = position else { continue };
+        let mut feed = match Changes::open(path, position) {
+            Err(Error::PositionGone { .. }) => continue,
+            feed => feed.unwrap(),
+        };
+        loop {
+            let batch = match feed.wait(Some(Duration::from_millis(fastrand::u64(..50)))) {
+                Err(Error::PositionGone { .. }) | Ok(None) => break,
+                batch => batch.unwrap().unwrap(),
+            };
+            let numbers: Vec<u64> = batch
+                .changes
+                .iter()
+                .filter_map(|change| match &change.effect {
+                    Effect::Put { key, value } if key == b"n" => Some(number(Some(value.clone()))),
+                    _ => None,
+                })
+                .collect();
+            if !numbers.is_empty() {
+                last += 1;
+                assert_eq!(numbers, [last, last], "half of a batch, or another than the next");
+            }
+        }
+    }
+}
+
+fn nothing_acknowledged_is_lost_and_no_half_of_a_batch_is_seen() {
+    let kills = std::env::var(KILLS).map_or(16, |kills| kills.parse().expect("TWINDEX_KILLS: a number"));
+    let folder = tempdir().unwrap();
+    for durability in ["everysec", "always"] {
+        let path = folder.path().join(format!("{durability}.twx"));
+        let acknowledged: Arc<[AtomicU64; THREADS]> = Arc::default();
+        let start_writer = || {
+            let mut child = start(durability, &path);
+            let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+            let acknowledged = Arc::clone(&acknowledged);
+            let listening = thread::spawn(move || {
+                for line in lines.map_while(Result::ok) {
+                    if let Some((thread, said)) = line.strip_prefix('@').and_then(|line| line.split_once(' '))
+                    {
+                        acknowledged[thread.parse::<usize>().unwrap()].store(said.parse().unwrap(), Relaxed);
+                    }
+                }
+            });
+            (child, listening)
+        };
+        let (mut writer, mut listening) = start_writer();
+        let role = |at: usize| if at < FOLLOWERS - 1 { "follower" } else { "feed" };
+        let mut followers: Vec<Running> = (0..FOLLOWERS).map(|at| start(role(at), &path)).collect();
+        // However slow the machine is, something is written before anybody is killed.
+        let begun = Instant::now();
+        while acknowledged.iter().any(|thread| thread.load(Relaxed) == 0) {
+            assert!(begun.elapsed() < PATIENCE && !writer.has_ended(), "the writer says nothing");
+            thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..kills {
+            thread::sleep(Duration::from_millis(fastrand::u64(..300)));
+            for follower in &mut followers {
+                assert!(!follower.has_ended(), "a follower ended: see what it said");
+            }
+            if fastrand::bool() {
+                let at = fastrand::usize(..FOLLOWERS);
+                followers[at].kill();
+                followers[at] = start(role(at), &path);
+                continue;
+            }
+            writer.kill();
+            listening.join().unwrap();
+            for (thread, (last, next)) in acknowledged.iter().zip(counts(&opened(&path))).enumerate() {
+                let last = last.load(Relaxed);
+                assert!((last..=last + 1).contains(&next), "{thread}: {next} is there, {last} was said");
+            }
+            (writer, listening) = start_writer();
+        }
+        writer.kill();
+        listening.join().unwrap();
+        for follower in &mut followers {
+            assert!(!follower.has_ended(), "a follower ended: see what it said");
+            follower.kill();
+        }
+        Store::open(&path).unwrap().close().unwrap();
+        let report = twindex_durable::check(&path, |_| {}).unwrap();
+        assert_eq!((report.damage.len(), report.torn), (0, None), "{durability}");
+    }
 }

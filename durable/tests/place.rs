@@ -124,3 +124,61 @@ fn a_child_of_fork_leaves_the_file_to_its_parent() {
         }
     }
 }
+
+/// A child of fork that outlived its parent kept the file locked.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_of_fork_keeps_no_lock() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    // What the process makes once is made by now: the child would wait for ever for a thread that is just making it.
+    open(&path, Durability::EverySec).close().unwrap();
+    let mut pipe = [0; 2];
+    // SAFETY: `pipe` has room for what the call writes.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    // SAFETY: the child uses what this thread alone has, and no lock that another one may hold.
+    let parent = unsafe { libc::fork() };
+    if parent == 0 {
+        let store = open(&path, Durability::EverySec);
+        insert(&store, 0..1);
+        // SAFETY: as above.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // What it writes would be lost, so it is refused.
+            let is_refused = store.table("t", Index::Hash).unwrap().insert("b", "2").is_err();
+            // SAFETY: one byte is written from where it is, and the child does nothing but wait to be killed.
+            unsafe {
+                libc::write(pipe[1], (&raw const is_refused).cast(), 1);
+                libc::pause();
+            }
+        }
+        // SAFETY: four bytes are written from where they are, and the process ends as if it were killed.
+        unsafe {
+            libc::write(pipe[1], (&raw const child).cast(), size_of_val(&child));
+            libc::_exit(0);
+        }
+    }
+    let (mut told, mut status) = ([0; 5], 0);
+    // SAFETY: all have room for what the calls write.
+    unsafe {
+        for byte in &mut told {
+            let mut pipe_end = libc::pollfd { fd: pipe[0], events: libc::POLLIN, revents: 0 };
+            if libc::poll(&raw mut pipe_end, 1, 60_000) != 1 {
+                libc::kill(parent, libc::SIGKILL);
+                panic!("waited a minute for a child of fork to write to its store");
+            }
+            assert_eq!(libc::read(pipe[0], (&raw mut *byte).cast::<u8>().cast(), 1), 1);
+        }
+        assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
+    }
+    let found = Store::open(&path).map(|store| store.table("t", Index::Hash).unwrap().len());
+    // Either may have written first.
+    let child =
+        [&told[1..], &told[..4]].map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));
+    let child =
+        if told[0] == 1 && Path::new(&format!("/proc/{}", child[0])).exists() { child[0] } else { child[1] };
+    // SAFETY: the child is ours, and waits.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    assert_eq!(found.unwrap(), 1);
+    assert!(told[0] == 1 || told[4] == 1, "the child has written");
+}

@@ -1,4 +1,4 @@
-//! Batches that fail, and what is left of them: in memory, in the file, and where the system has no memory to undo them.
+//! Batches that fail, and what is left of them; and a system that refuses memory, to undo a batch, to compact or to open a file.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -15,17 +15,24 @@ struct Refusing;
 
 /// How many large blocks there still are; `usize::MAX` for no end.
 static LARGE_LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
-const LARGE: usize = 512 << 10;
+/// How long a large block is. Smaller ones find room in what `Reserving` keeps back.
+static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+fn is_refused(bytes: usize) -> bool {
+    let count_down = |left: usize| if left == usize::MAX { None } else { Some(left.saturating_sub(1)) };
+    bytes >= LARGE.load(Relaxed) && LARGE_LEFT.fetch_update(Relaxed, Relaxed, count_down) == Ok(0)
+}
 
 // SAFETY: the system's allocator does all of it, or it is refused.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let count_down = |left: usize| if left == usize::MAX { None } else { Some(left.saturating_sub(1)) };
-        if layout.size() >= LARGE && LARGE_LEFT.fetch_update(Relaxed, Relaxed, count_down) == Ok(0) {
-            return std::ptr::null_mut();
-        }
         // SAFETY: the caller keeps the rules of this function, which are the same.
-        unsafe { System.alloc(layout) }
+        if is_refused(layout.size()) { std::ptr::null_mut() } else { unsafe { System.alloc(layout) } }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as above.
+        if is_refused(bytes) { std::ptr::null_mut() } else { unsafe { System.realloc(block, layout, bytes) } }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -37,10 +44,12 @@ unsafe impl GlobalAlloc for Refusing {
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-/// One test after the other: they share the count.
-fn alone() -> MutexGuard<'static, ()> {
+/// One test after the other, since they share the count; and how long a large block is for this one.
+fn alone(large: usize) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    LARGE.store(large, Relaxed);
+    alone
 }
 
 const BIG: usize = 1 << 20;
@@ -56,7 +65,7 @@ fn fail_after_a_large_value(store: &Store, table: &Table, value: &[u8]) -> Resul
 /// The old values were given back as far as there was memory for them, and nobody was told that others were not.
 #[test]
 fn a_batch_that_cannot_be_undone_says_so() {
-    let _alone = alone();
+    let _alone = alone(512 << 10);
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let mut stayed = [0; 2];
@@ -103,7 +112,7 @@ fn a_batch_that_cannot_be_undone_says_so() {
 #[test]
 fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
     const KEYS: u32 = 1000;
-    let _alone = alone();
+    let _alone = alone(512 << 10);
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
@@ -152,7 +161,7 @@ fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
 
 #[test]
 fn a_compaction_without_memory_is_refused_and_changes_nothing() {
-    let _alone = alone();
+    let _alone = alone(512 << 10);
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let mut refused = 0;
@@ -176,4 +185,41 @@ fn a_compaction_without_memory_is_refused_and_changes_nothing() {
         assert_eq!(Store::open(&path).unwrap().table("t", Index::Hash).unwrap().len(), 30_001);
     }
     assert!((1..12).contains(&refused), "{refused} were refused");
+}
+
+/// The lists of a group of operations had no way to fail: where memory was refused for one, opening a log ended the process.
+#[test]
+fn a_log_is_opened_or_the_error_says_that_memory_was_refused() {
+    const KEYS: u32 = 20_000;
+    // Among those that are smaller is what the engine needs for 4,096 pairs.
+    let _alone = alone(96 << 10);
+    let folder = tempdir().unwrap();
+    for index in [Index::Hash, Index::Sorted] {
+        let path = folder.path().join(format!("{index}.twx"));
+        let options = || Options::new().durability(Durability::EverySec).compact_by_hand(true);
+        let store = options().open(&path).unwrap();
+        let table = store.table("t", index).unwrap();
+        let key = |number: u32| number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+        for numbers in (0..KEYS).collect::<Vec<_>>().chunks(1000) {
+            let pairs: Vec<_> = numbers.iter().map(|&number| (key(number), [7; 40])).collect();
+            table.upsert_many(&pairs).unwrap();
+        }
+        table.delete_many(&(0..KEYS / 2).map(key).collect::<Vec<_>>()).unwrap();
+        store.close().unwrap();
+        let mut refusals = 0;
+        let opened = loop {
+            LARGE_LEFT.store(refusals, Relaxed);
+            let opened = options().read_only(true).open(&path);
+            LARGE_LEFT.store(usize::MAX, Relaxed);
+            match opened {
+                Ok(store) => break store,
+                Err(error) => assert!(error.to_string().contains("memory"), "{index}, {refusals}: {error}"),
+            }
+            refusals += 1;
+            assert!(refusals < 100_000, "it never has enough");
+        };
+        // The lists of the groups, and what the pairs themselves need.
+        assert!(refusals > 10, "{index}: {refusals}");
+        assert_eq!(opened.find_table("t").unwrap().expect("it is there").len(), KEYS as usize / 2);
+    }
 }

@@ -66,7 +66,7 @@ engine: models | engine/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 carg
 codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
 durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
-durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill --test=follow_kills
+durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill
 durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile
 cluster: failures | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex-cluster --test=failures --test=near
 benches: a quick run | . | cargo xtask bench --quick

@@ -1,21 +1,22 @@
 //! Batches: all or nothing, only if what they expect is so, and no other writer in between.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread;
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::Index;
-use twindex_durable::{Durability, Error, Options, Store, Table};
+use twindex_durable::{Error, Store, Table};
+
+use crate::common::{ALL, Pairs, open, pairs_of};
 
 /// A store in memory alone, and one with each durability.
 fn stores() -> (TempDir, Vec<(String, Store, Option<PathBuf>)>) {
     let folder = tempdir().expect("a folder for temporary files");
     let mut all = vec![("in memory".to_owned(), Store::new(), None)];
-    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+    for durability in ALL {
         let path = folder.path().join(format!("{durability}.twx"));
-        let store = Options::new().durability(durability).open(&path).unwrap();
+        let store = open(&path, durability);
         all.push((durability.to_string(), store, Some(path)));
     }
     (folder, all)
@@ -140,62 +141,6 @@ fn no_other_writer_comes_between() {
             assert_eq!(number(&table, "batches"), done, "{what}");
         }
     }
-}
-
-/// Threads move money between accounts: none is lost or made, and no account is overdrawn.
-#[test]
-fn money_is_moved_and_not_made() {
-    const ACCOUNTS: u64 = 5;
-    let (_folder, stores) = stores();
-    for (what, store, path) in stores {
-        let accounts = store.table("accounts", Index::Hash).unwrap();
-        for account in 0..ACCOUNTS {
-            accounts.insert(account.to_string(), "100").unwrap();
-        }
-        let moves = if what == "always" { 20 } else { 300 };
-        thread::scope(|scope| {
-            for seed in 0..4 {
-                let (store, accounts) = (&store, &accounts);
-                scope.spawn(move || {
-                    let mut random = fastrand::Rng::with_seed(seed);
-                    for _ in 0..moves {
-                        let from = random.u64(..ACCOUNTS);
-                        let to = (from + random.u64(1..ACCOUNTS)) % ACCOUNTS;
-                        transfer(store, accounts, &from.to_string(), &to.to_string(), random.i64(1..60));
-                    }
-                });
-            }
-        });
-        let accounts = again(&store, path.as_ref()).table("accounts", Index::Hash).unwrap();
-        let all: Vec<_> = (0..ACCOUNTS).map(|account| number(&accounts, &account.to_string())).collect();
-        assert_eq!(all.iter().sum::<i64>(), 500, "{what}: {all:?}");
-        assert!(all.iter().all(|&money| money >= 0), "{what}: {all:?}");
-    }
-}
-
-/// Moves so much, if it is there; tried again where others wrote meanwhile.
-fn transfer(store: &Store, accounts: &Table, from: &str, to: &str, amount: i64) {
-    loop {
-        let before = accounts.select(from).unwrap().unwrap();
-        if parsed(&before) < amount {
-            return;
-        }
-        let mut batch = store.batch();
-        batch.expect(accounts, from, Some(&before)).unwrap();
-        batch.increment(accounts, from, -amount).unwrap();
-        batch.increment(accounts, to, amount).unwrap();
-        match batch.commit() {
-            Ok(_) => return,
-            Err(Error::Unexpected { .. }) => {}
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn pairs_of(table: &Table) -> Pairs {
-    table.iter().unwrap().map(|(key, value)| (key, value.clone())).collect()
 }
 
 /// Batches of all sizes, in order and not, with keys that come more than once, against a model. Of those that fail somewhere

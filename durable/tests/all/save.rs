@@ -4,13 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{Error, Index, Store};
 use twindex_durable::{Dump, load, save};
 
-fn folder() -> TempDir {
-    tempdir().expect("a folder for temporary files")
-}
+use crate::common::{folder, names};
 
 fn store_of(pairs: &[(&str, &str)]) -> Store {
     let store = Store::new();
@@ -33,14 +30,6 @@ fn assert_holds(path: &Path, pairs: &[(&str, &str)]) {
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().expect("our own names")).collect();
-    names.sort();
-    names
-}
-
 /// That it is an error of the system that names the file.
 #[track_caller]
 fn assert_io(error: &Error, kind: ErrorKind, path: &Path) {
@@ -52,23 +41,12 @@ fn assert_io(error: &Error, kind: ErrorKind, path: &Path) {
 const OLD: &[(&str, &str)] = &[("ada", "1815")];
 const NEW: &[(&str, &str)] = &[("", ""), ("ada", "1852"), ("grace", "1906")];
 
-#[test]
-fn saving_again_replaces_the_file() {
-    let folder = folder();
-    let path = folder.path().join("app.twx");
-    save(&store_of(OLD), &path).unwrap();
-    assert_holds(&path, OLD);
-    save(&store_of(NEW), &path).unwrap();
-    assert_holds(&path, NEW);
-    assert_eq!(names(folder.path()), ["app.twx"]);
-}
-
 /// Whoever has the old file open goes on reading the old store: it is replaced, not overwritten.
 #[test]
 #[cfg(unix)]
 fn the_old_file_is_never_written_to() {
-    let folder = folder();
-    let (path, link) = (folder.path().join("app.twx"), folder.path().join("link.twx"));
+    let (folder, path) = folder();
+    let link = folder.path().join("link.twx");
     save(&store_of(OLD), &path).unwrap();
     fs::hard_link(&path, &link).unwrap();
     save(&store_of(NEW), &path).unwrap();
@@ -79,8 +57,7 @@ fn the_old_file_is_never_written_to() {
 /// At any moment the file holds one of the saved stores, whole.
 #[test]
 fn a_file_that_is_saved_again_and_again_always_loads() {
-    let folder = folder();
-    let path = folder.path().join("app.twx");
+    let (folder, path) = folder();
     save(&store_of(&[("round", "0"), ("twin", "0")]), &path).unwrap();
     std::thread::scope(|scope| {
         let writers = [1, 2].map(|writer| {
@@ -98,17 +75,17 @@ fn a_file_that_is_saved_again_and_again_always_loads() {
             assert_eq!(table.select("round"), table.select("twin"));
         }
     });
-    assert_eq!(names(folder.path()), ["app.twx"]);
+    assert_eq!(names(&folder), ["app.twx"]);
 }
 
 #[test]
 fn errors_name_the_file() {
-    let folder = folder();
+    let (folder, _) = folder();
     let missing = folder.path().join("missing.twx");
     assert_io(&load(&missing).unwrap_err(), ErrorKind::NotFound, &missing);
     let nowhere = folder.path().join("none").join("app.twx");
     assert_io(&save(&store_of(NEW), &nowhere).unwrap_err(), ErrorKind::NotFound, &nowhere);
-    assert!(names(folder.path()).is_empty());
+    assert!(names(&folder).is_empty());
     if cfg!(unix) {
         assert_io(&load(folder.path()).unwrap_err(), ErrorKind::IsADirectory, folder.path());
     }
@@ -118,12 +95,11 @@ fn errors_name_the_file() {
 #[test]
 #[cfg(unix)]
 fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
-    let folder = folder();
-    let path = folder.path().join("app.twx");
+    let (folder, path) = folder();
     fs::create_dir(&path).unwrap();
     save(&store_of(OLD), path.join("inside.twx")).unwrap();
     assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::IsADirectory, &path);
-    assert_eq!(names(folder.path()), ["app.twx"]);
+    assert_eq!(names(&folder), ["app.twx"]);
     assert_holds(&path.join("inside.twx"), OLD);
 }
 
@@ -140,10 +116,9 @@ fn a_path_without_a_folder_is_in_the_current_one() {
 #[test]
 fn copies_and_dumps_have_no_half_of_a_batch() {
     const ACCOUNTS: u32 = 500;
-    let folder = folder();
+    let (folder, path) = folder();
+    let stores = [twindex_durable::Store::new(), twindex_durable::Store::open(&path).unwrap()];
     let path = folder.path().join("copy.twx");
-    let stores =
-        [twindex_durable::Store::new(), twindex_durable::Store::open(folder.path().join("app.twx")).unwrap()];
     for store in stores {
         let table = store.table("t", Index::Sorted).unwrap();
         let key = |number: u32| (number % ACCOUNTS).to_be_bytes();

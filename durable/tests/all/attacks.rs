@@ -2,27 +2,16 @@
 
 #![cfg(target_os = "linux")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{self, Index};
 use twindex_durable::{Durability, Error, Options, Store, Table};
 
-const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
-
-fn folder() -> (TempDir, PathBuf) {
-    let folder = tempdir().expect("a folder for temporary files");
-    let path = folder.path().join("app.twx");
-    (folder, path)
-}
-
-fn open(path: &Path, durability: Durability) -> Store {
-    Options::new().durability(durability).compact_by_hand(true).open(path).unwrap()
-}
+use crate::common::{ALL, LOGGED, folder, follower, open};
 
 fn table(store: &Store) -> Table {
     store.table("t", Index::Hash).unwrap()
@@ -36,7 +25,10 @@ fn pairs(path: &Path) -> usize {
 #[track_caller]
 fn assert_in_use<T>(opened: Result<T, Error>) {
     match opened {
-        Err(Error::InUse { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
+        Err(error @ Error::InUse { .. }) => {
+            assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+            assert!(matches!(error, Error::InUse { pid: Some(pid), .. } if pid == std::process::id()));
+        }
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("a second writer got in"),
     }
@@ -147,35 +139,12 @@ fn what_was_written_before_an_error_is_as_safe_as_any_write() {
     assert_eq!(pairs(&path), 2, "a reader finds it");
 }
 
-/// A flipped bit in the last record that was acknowledged was cut off without a word. After a `close` it is damage.
-#[test]
-fn a_flipped_bit_after_a_close_is_damage() {
-    for durability in LOGGED {
-        let (_folder, path) = folder();
-        let store = open(&path, durability);
-        let table = table(&store);
-        for number in 0..20 {
-            table.insert(format!("key {number:02}"), "value").unwrap();
-        }
-        store.close().unwrap();
-        let whole = fs::read(&path).unwrap();
-        let last = whole.windows(6).rposition(|window| window == b"key 19").unwrap();
-        for at in last - 10..last + 6 {
-            let mut damaged = whole.clone();
-            damaged[at] ^= 1;
-            fs::write(&path, &damaged).unwrap();
-            assert!(matches!(Store::open(&path), Err(Error::Damaged { .. })), "byte {at}");
-            assert_eq!(fs::read(&path).unwrap(), damaged, "it is left as it was");
-        }
-    }
-}
-
 // --- one writer
 
 /// The lock went by the name of the file, so that a second writer got in by another name of it.
 #[test]
 fn no_second_writer_gets_in_by_another_name() {
-    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+    for durability in ALL {
         let (folder, path) = folder();
         open(&path, durability).close().unwrap();
         let (linked, moved) = (folder.path().join("linked.twx"), folder.path().join("moved.twx"));
@@ -238,7 +207,7 @@ fn readers_keep_no_writer_out() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !ended.load(Relaxed) {
-                    drop(Options::new().read_only(true).open(&path).unwrap());
+                    drop(follower(&path));
                 }
             });
         }
@@ -249,62 +218,6 @@ fn readers_keep_no_writer_out() {
     });
 }
 
-/// A child of fork that outlived its parent kept the file locked.
-#[test]
-fn a_child_of_fork_keeps_no_lock() {
-    let (_folder, path) = folder();
-    // What the process makes once is made by now: the child would wait for ever for a thread that is just making it.
-    open(&path, Durability::EverySec).close().unwrap();
-    let mut pipe = [0; 2];
-    // SAFETY: `pipe` has room for what the call writes.
-    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-    // SAFETY: the child uses what this thread alone has, and no lock that another one may hold.
-    let parent = unsafe { libc::fork() };
-    if parent == 0 {
-        let store = open(&path, Durability::EverySec);
-        table(&store).insert("a", "1").unwrap();
-        // SAFETY: as above.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            // What it writes would be lost, so it is refused.
-            let is_refused = table(&store).insert("b", "2").is_err();
-            // SAFETY: one byte is written from where it is, and the child does nothing but wait to be killed.
-            unsafe {
-                libc::write(pipe[1], (&raw const is_refused).cast(), 1);
-                libc::pause();
-            }
-        }
-        // SAFETY: four bytes are written from where they are, and the process ends as if it were killed.
-        unsafe {
-            libc::write(pipe[1], (&raw const child).cast(), size_of_val(&child));
-            libc::_exit(0);
-        }
-    }
-    let (mut told, mut status) = ([0; 5], 0);
-    // SAFETY: all have room for what the calls write.
-    unsafe {
-        for byte in &mut told {
-            let mut pipe_end = libc::pollfd { fd: pipe[0], events: libc::POLLIN, revents: 0 };
-            if libc::poll(&raw mut pipe_end, 1, 60_000) != 1 {
-                libc::kill(parent, libc::SIGKILL);
-                panic!("waited a minute for a child of fork to write to its store");
-            }
-            assert_eq!(libc::read(pipe[0], (&raw mut *byte).cast::<u8>().cast(), 1), 1);
-        }
-        assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
-    }
-    let found = Store::open(&path).map(|store| table(&store).len());
-    // Either may have written first.
-    let child =
-        [&told[1..], &told[..4]].map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));
-    let child =
-        if told[0] == 1 && Path::new(&format!("/proc/{}", child[0])).exists() { child[0] } else { child[1] };
-    // SAFETY: the child is ours, and waits.
-    unsafe { libc::kill(child, libc::SIGKILL) };
-    assert_eq!(found.unwrap(), 1);
-    assert!(told[0] == 1 || told[4] == 1, "the child has written");
-}
-
 /// After a close the object that was left, a follower's too, kept a descriptor: the file's space, and its disk.
 #[test]
 fn a_store_that_is_closed_has_no_descriptor() {
@@ -313,12 +226,12 @@ fn a_store_that_is_closed_has_no_descriptor() {
         let descriptors = fs::read_dir("/proc/self/fd").unwrap().flatten();
         descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|target| target == path)
     };
-    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+    for durability in ALL {
         let store = open(&path, durability);
         let table = table(&store);
         table.upsert("a", "1").unwrap();
         store.compact().unwrap();
-        let follower = Options::new().read_only(true).open(&path).unwrap();
+        let follower = follower(&path);
         assert!(is_open());
         follower.close().unwrap();
         store.close().unwrap();
@@ -404,7 +317,7 @@ fn no_link_that_somebody_planted_is_followed() {
 
 /// While a file of mode 0600 was written anew, everybody could read the new one.
 #[test]
-fn a_new_file_is_nobody_elses_from_its_start() {
+fn new_file_has_final_mode_before_any_data() {
     let (folder, path) = folder();
     let new = folder.path().join("app.twx.twindex-temporary");
     let store = open(&path, Durability::EverySec);
@@ -458,21 +371,6 @@ fn what_is_no_regular_file_is_refused() {
 
 // --- what users expect
 
-/// An empty file, as a program makes that wants a name of its own, was called corrupt.
-#[test]
-fn an_empty_file_is_a_new_store() {
-    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
-        let (_folder, path) = folder();
-        File::create(&path).unwrap();
-        assert!(twindex_durable::check(&path, |_| {}).unwrap().damage.is_empty());
-        assert!(Options::new().read_only(true).open(&path).unwrap().tables().unwrap().is_empty());
-        let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
-        table(&store).insert("a", "1").unwrap();
-        store.close().unwrap();
-        assert_eq!(pairs(&path), 1);
-    }
-}
-
 /// What a process that was killed in a compaction had left beside the file stayed there for ever.
 #[test]
 fn what_a_compaction_left_is_removed() {
@@ -514,21 +412,4 @@ fn a_store_that_was_not_saved_leaves_nothing() {
     assert_in_use(Store::open(&path));
     drop(store);
     assert!(matches!(Options::new().existing(true).open(&path), Err(Error::Io { .. })));
-}
-
-/// A lock file that root had left kept others from a store that they may write. There is none any more.
-#[test]
-fn no_file_but_the_store_is_left_beside_it() {
-    let (folder, path) = folder();
-    let names =
-        || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
-    for durability in LOGGED {
-        let store = open(&path, durability);
-        table(&store).upsert("a", "1").unwrap();
-        assert_eq!(names(), ["app.twx"]);
-        store.compact().unwrap();
-        assert_eq!(names(), ["app.twx"]);
-        store.close().unwrap();
-        assert_eq!(names(), ["app.twx"]);
-    }
 }

@@ -1,46 +1,16 @@
 //! A store in a file, as its users see it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use tempfile::{TempDir, tempdir};
-use twindex_durable::format::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
+use tempfile::tempdir;
+use twindex_durable::format::Header;
 use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES, TableOptions};
 use twindex_durable::{Dump, Durability, Error, Options, Result, Store, Table, Torn};
 
-const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
-const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
-
-type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
-
-fn folder() -> (TempDir, PathBuf) {
-    let folder = tempdir().expect("a folder for temporary files");
-    let path = folder.path().join("app.twx");
-    (folder, path)
-}
-
-fn open(path: &Path, durability: Durability) -> Store {
-    Options::new().durability(durability).open(path).unwrap()
-}
-
-fn tables_of(store: &Store) -> Tables {
-    let content = |table: &Table| (table.name().to_owned(), (table.index(), table.iter().unwrap().collect()));
-    store.tables().unwrap().iter().map(content).collect()
-}
-
-fn names(folder: &TempDir) -> Vec<String> {
-    let entries = fs::read_dir(folder.path()).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().expect("our own names")).collect();
-    names.sort();
-    names
-}
+use crate::common::{ALL, LOGGED, Tables, folder, follower, names, open, open_by_hand, tables_of};
 
 /// Uses every verb once, with and without effect.
 fn use_all_verbs(store: &Store) -> Result<()> {
@@ -113,6 +83,7 @@ fn what_is_closed_is_there_when_opened() {
         let (folder, path) = folder();
         let store = open(&path, durability);
         use_all_verbs(&store).unwrap();
+        assert_eq!(names(&folder), ["app.twx"], "no lock or other file is beside it");
         store.close().unwrap();
         store.close().unwrap();
         assert_eq!(names(&folder), ["app.twx"], "nothing is left beside the file");
@@ -198,23 +169,12 @@ fn a_closed_store_is_neither_read_nor_written() {
 }
 
 #[test]
-fn a_file_is_opened_for_writing_once() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let error = Store::open(&path).unwrap_err();
-    assert!(matches!(error, Error::InUse { pid: Some(pid), .. } if pid == std::process::id()), "{error:?}");
-    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
-    store.close().unwrap();
-    Store::open(&path).unwrap();
-}
-
-#[test]
 fn a_file_in_use_is_opened_for_reading_as_it_is() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
     let users = store.table("users", Index::Hash).unwrap();
     users.insert("ada", "1815").unwrap();
-    let reader = Options::new().read_only(true).open(&path).unwrap();
+    let reader = follower(&path);
     users.insert("bob", "1900").unwrap();
     let found = reader.table("users", Index::Hash).unwrap();
     assert!(found.contains("ada").unwrap() && !found.contains("bob").unwrap());
@@ -231,7 +191,7 @@ fn a_file_in_use_is_opened_for_reading_as_it_is() {
 fn a_file_is_read_while_it_is_written() {
     for durability in LOGGED {
         let (_folder, path) = folder();
-        let store = Options::new().durability(durability).compact_by_hand(true).open(&path).unwrap();
+        let store = open_by_hand(&path, durability);
         let table = store.table("t", Index::Sorted).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -248,7 +208,7 @@ fn a_file_is_read_while_it_is_written() {
             });
             let mut seen = 0;
             for _ in 0..20 {
-                let reader = Options::new().read_only(true).open(&path).unwrap();
+                let reader = follower(&path);
                 let found = reader.find_table("t").unwrap().map_or(0, |table| table.len());
                 assert!(found >= seen, "{durability}: {found} pairs after {seen}");
                 assert_eq!(reader.torn(), None, "{durability}");
@@ -268,7 +228,7 @@ fn an_end_that_is_not_whole_is_torn_once_nobody_writes_to_it() {
     store.close().unwrap();
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole, b"the first half of a record".as_slice()].concat()).unwrap();
-    let read = || Options::new().read_only(true).open(&path).unwrap();
+    let read = || follower(&path);
     let torn = Some(Torn { offset: whole.len() as u64, bytes: 26 });
     let lock = fs::File::open(&path).unwrap();
     lock.lock().unwrap();
@@ -369,7 +329,7 @@ fn a_table_that_is_not_to_be_created_is_not() {
     );
     assert_eq!(store.table_with("u", only.create(true).keys("")).unwrap_err().code(), "TWINDEX_CODEC_NAME");
     store.close().unwrap();
-    let read = Options::new().read_only(true).open(&path).unwrap();
+    let read = follower(&path);
     assert!(read.tables().unwrap().is_empty());
     assert_eq!(read.table_with("users", only).unwrap_err().code(), "TWINDEX_NO_TABLE");
 }
@@ -378,7 +338,7 @@ fn a_table_that_is_not_to_be_created_is_not() {
 fn a_file_is_smaller_once_it_is_compacted() {
     for durability in LOGGED {
         let (folder, path) = folder();
-        let store = Options::new().durability(durability).compact_by_hand(true).open(&path).unwrap();
+        let store = open_by_hand(&path, durability);
         let table = store.table("t", Index::Sorted).unwrap();
         // The file keeps a mebibyte of changes.
         for round in 0..50 {
@@ -474,23 +434,6 @@ fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
         open(&path, Durability::None).table("t", Index::Hash).unwrap().select("a").unwrap().unwrap(),
         value
     );
-}
-
-#[test]
-fn a_log_of_new_pairs_is_compacted_without_another_write() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let table = store.table("t", Index::Sorted).unwrap();
-    let value = vec![7; 1 << 20];
-    let pairs: Vec<_> = (0..100_u64).map(|number| (number.to_be_bytes(), &value)).collect();
-    table.upsert_many(&pairs).unwrap();
-    let begun = Instant::now();
-    while store.stats().compactions == 0 {
-        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", store.stats());
-        thread::sleep(Duration::from_millis(10));
-    }
-    store.close().unwrap();
-    assert_eq!(open(&path, Durability::None).find_table("t").unwrap().unwrap().len(), 100);
 }
 
 /// Some pairs of the group fit, and the caller cannot tell which; memory and file must agree all the same.
@@ -601,44 +544,6 @@ fn a_thread_may_write_as_it_ends() {
     }
 }
 
-/// The head of a record of this length at the end of these bytes, whatever follows.
-fn head(kind: Kind, length: u64, bytes: &[u8]) -> [u8; HEAD_BYTES] {
-    let salt = Header::decode(bytes).unwrap().salt;
-    let mut head = [0; HEAD_BYTES];
-    head[0] = kind as u8;
-    head[1..6].copy_from_slice(&length.to_le_bytes()[..5]);
-    (0..=u16::MAX)
-        .map(|check| {
-            head[6..8].copy_from_slice(&check.to_le_bytes());
-            head
-        })
-        .find(|head| Head::decode(salt, bytes.len() as u64, head).is_some())
-        .expect("one of them is right")
-}
-
-/// Memory for a record was once taken without asking whether there is any. A file with a hole in it is as long as the
-/// record says, and takes no room: it ended the process that opened it.
-#[test]
-fn a_record_that_memory_has_no_room_for_is_an_error() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
-    store.close().unwrap();
-    let whole = fs::read(&path).unwrap();
-    let length = (1 << 40) - 1;
-    for (kind, end) in [(Kind::Pairs, HEADER_BYTES), (Kind::Log, whole.len())] {
-        let mut bytes = whole[..end].to_vec();
-        bytes.extend(head(kind, length, &bytes));
-        fs::write(&path, &bytes).unwrap();
-        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes.len() as u64 + length).unwrap();
-        for read_only in [false, true] {
-            let error = Options::new().read_only(read_only).open(&path).unwrap_err();
-            let is_full = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory);
-            assert!(is_full(&error), "{kind:?}: {error}");
-        }
-    }
-}
-
 #[test]
 fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
     let (_folder, path) = folder();
@@ -666,7 +571,7 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
     }
     store.save_as(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 4 << 20, "smaller files are loaded by one thread");
-    let read = || Options::new().read_only(true).open(&path).unwrap();
+    let read = || follower(&path);
     assert!(tables_of(&read()) == tables_of(&store));
     for _ in 0..4 {
         assert!(read().tables().unwrap().iter().all(|table| table.len() == 20));
@@ -704,36 +609,6 @@ fn stats_tell_of_the_file() {
     assert!(after.log_bytes > before.log_bytes && after.syncs > before.syncs && after.last_sync.is_some());
     assert_eq!(after.log_error, None);
     assert!(Store::new().stats().path.is_none());
-}
-
-/// Each thread increments counters that all share: a lost or doubled one would show in the sums.
-#[test]
-fn many_threads_write_and_nothing_is_lost() {
-    for durability in LOGGED {
-        let (_folder, path) = folder();
-        let store = open(&path, durability);
-        let counters = store.table("counters", Index::Hash).unwrap();
-        std::thread::scope(|scope| {
-            for thread in 0..8_u32 {
-                let (store, counters) = (&store, &counters);
-                scope.spawn(move || {
-                    for number in 0..100_u32 {
-                        counters.increment((number % 5).to_string(), 1).unwrap();
-                        let mut batch = store.batch();
-                        batch.upsert(counters, format!("left {thread}"), number.to_string()).unwrap();
-                        batch.upsert(counters, format!("right {thread}"), number.to_string()).unwrap();
-                        batch.commit().unwrap();
-                    }
-                });
-            }
-        });
-        let expected = tables_of(&store);
-        store.close().unwrap();
-        let store = open(&path, durability);
-        assert!(tables_of(&store) == expected);
-        let counters = store.table("counters", Index::Hash).unwrap();
-        assert!((0..5).all(|number| counters.select(number.to_string()).unwrap().unwrap() == b"160"));
-    }
 }
 
 /// A store that had reached its memory limit was refused by that limit when it was opened again: loaded pairs took some more. So

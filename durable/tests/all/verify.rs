@@ -3,15 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tempfile::{TempDir, tempdir};
+use tempfile::TempDir;
 use twindex_durable::twindex::{self, Index};
 use twindex_durable::{Durability, Error, Options, Report, Store, check, recover};
 
+use crate::common::{ALL, folder, follower, open, open_by_hand};
+
 /// A file with several records in the dump and in the log, and what is in it.
 fn file() -> (TempDir, PathBuf, Store) {
-    let folder = tempdir().expect("a folder for temporary files");
-    let path = folder.path().join("app.twx");
-    let store = Options::new().durability(Durability::Always).compact_by_hand(true).open(&path).unwrap();
+    let (folder, path) = folder();
+    let store = open_by_hand(&path, Durability::Always);
     let users = store.table("users", Index::Hash).unwrap();
     let log = store.table("log", Index::Sorted).unwrap();
     for table in [&users, &log] {
@@ -76,8 +77,9 @@ fn one_damaged_byte_is_found_and_costs_little() {
     let log = checked(&path).dump_bytes as usize;
     let to = folder.path().join("new.twx");
     let last = whole.len() - 20;
-    for at in [12, 21].into_iter().chain((24..last).step_by(whole.len() / 17)).chain((log..last).step_by(61))
-    {
+    let spread = [12, 21].into_iter().chain((24..last).step_by(whole.len() / 17));
+    // Every byte of the last record too: after a close it is no torn end.
+    for at in spread.chain((log..last).step_by(61)).chain(last - 26..last) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x41;
         fs::write(&path, &damaged).unwrap();
@@ -115,9 +117,9 @@ fn pairs_whose_table_is_lost_are_saved() {
 /// They were once lost where a table was called what theirs was to be called, as in a file that was saved before.
 #[test]
 fn pairs_whose_table_is_lost_are_saved_beside_those_of_an_earlier_recovery() {
-    let folder = tempdir().unwrap();
-    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
-    let store = Options::new().durability(Durability::Always).open(&path).unwrap();
+    let (folder, path) = folder();
+    let to = folder.path().join("new.twx");
+    let store = open(&path, Durability::Always);
     for (name, pairs) in [("the lost", 70), ("a", 1), ("recovered 0", 30)] {
         let table = store.table(name, Index::Sorted).unwrap();
         table.insert_many(&(0..pairs).map(|key| (format!("{key}"), name)).collect::<Vec<_>>()).unwrap();
@@ -151,8 +153,8 @@ fn a_file_that_is_there_is_not_written_over() {
 /// It was a new store to `open` and `check`, and corrupt to `recover` and `load`.
 #[test]
 fn an_empty_file_is_an_empty_store() {
-    let folder = tempdir().unwrap();
-    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
+    let (folder, path) = folder();
+    let to = folder.path().join("new.twx");
     fs::write(&path, "").unwrap();
     let report = checked(&path);
     assert_eq!((report.version, report.bytes, &report.damage[..]), (1, 0, &[][..]));
@@ -160,9 +162,17 @@ fn an_empty_file_is_an_empty_store() {
     assert_eq!((recovery.report, recovery.tables.len()), (report, 0));
     for path in [&path, &to] {
         assert!(twindex_durable::load(path).unwrap().tables().is_empty());
-        assert!(Options::new().read_only(true).open(path).unwrap().tables().unwrap().is_empty());
+        assert!(follower(path).tables().unwrap().is_empty());
     }
     let error = twindex_durable::Changes::open(&path, None).unwrap_err();
     assert!(error.to_string().contains("it is empty"), "{error}");
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    // As a program makes one that wants a name of its own.
+    for durability in ALL {
+        fs::write(&path, "").unwrap();
+        let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
+        assert!(store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap());
+        store.close().unwrap();
+        assert_eq!(follower(&path).find_table("t").unwrap().unwrap().len(), 1, "{durability}");
+    }
 }
