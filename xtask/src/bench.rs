@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::run::Log;
-use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, npm_ci_unbuilt, output, require};
+use crate::setup::{Tool, Venv, npm, npm_ci, npm_ci_unbuilt, output, require, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
@@ -131,18 +131,18 @@ fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) ->
             Ok(())
         }
         "wasm-node" | "wasmtime" => {
-            let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
+            steps.must("set up: Rust for WebAssembly", require_wasm)?;
             let folder = &workspace.path("wasm/npm");
             steps.must("set up: wasm/npm", |log| npm_ci(folder, log))?;
             steps.must(&name, |log| {
-                log.run(wasm.apply(&mut npm(folder, &["run", "build"])))?;
+                log.run(&mut npm(folder, &["run", "build"]))?;
                 let line = "cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime";
                 if host == "wasmtime" { run("", line, log) } else { Ok(()) }
             })
         }
         _ => {
-            let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
-            steps.must(&name, |log| make_guest(workspace, wasm, log))
+            steps.must("set up: Rust for WebAssembly", require_wasm)?;
+            steps.must(&name, |log| make_guest(workspace, log))
         }
     }
 }
@@ -154,12 +154,12 @@ pub(crate) fn fast(mut command: Command) -> Command {
 }
 
 /// Builds the program for WebAssembly that measures inside, and installs what runs it.
-pub(crate) fn make_guest(workspace: &Workspace, target: WasmTarget, log: &mut Log) -> Result<()> {
+pub(crate) fn make_guest(workspace: &Workspace, log: &mut Log) -> Result<()> {
     let line = "cargo build --release --package=twindex-bench-guest --target wasm32-unknown-unknown";
     let mut cargo = workspace.command("", line);
     // As the npm package's fast module is built.
     let flags = "-Ctarget-feature=+simd128 -Cno-vectorize-loops -Cno-vectorize-slp";
-    log.run(target.apply(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags)))?;
+    log.run(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags))?;
     let venv = Venv::of_wasmtime(workspace);
     venv.make(log)?;
     venv.install(workspace.root(), &[WASMTIME], log)

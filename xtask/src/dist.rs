@@ -10,7 +10,7 @@ use clap::Args;
 use crate::bench::fast;
 use crate::packages::{CRATES, PLATFORMS, Platform, check_npm, copy, crates, files, name, pack};
 use crate::run::{Log, command};
-use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, output, require};
+use crate::setup::{Tool, Venv, npm, npm_ci, output, require, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::suite::{Packages, component, install};
 use crate::workspace::Workspace;
@@ -93,8 +93,8 @@ impl Dist {
                 }
                 Ok(())
             })?;
-            let target = steps.must("dist: Rust for WebAssembly", WasmTarget::find)?;
-            steps.must("dist: WebAssembly", |log| self.wasm(target, log))?;
+            steps.must("dist: Rust for WebAssembly", require_wasm)?;
+            steps.must("dist: WebAssembly", |log| self.wasm(log))?;
         }
         steps.check("dist: twine and auditwheel", |log| self.check_python(log));
         steps.check("dist: publint and types", |log| check_npm(workspace, &self.folder, log));
@@ -221,15 +221,15 @@ impl Dist {
     }
 
     /// The npm package, the modules and the component.
-    fn wasm(&self, target: WasmTarget, log: &mut Log) -> Result<()> {
+    fn wasm(&self, log: &mut Log) -> Result<()> {
         let package = &self.workspace.path("wasm/npm");
         npm_ci(package, log)?;
-        log.run(target.apply(&mut self.paced(npm(package, &["run", "build"]))))?;
+        log.run(&mut self.paced(npm(package, &["run", "build"])))?;
         log.run(npm(package, &["pack", "--pack-destination"]).arg(&self.folder))?;
         for module in ["twindex.wasm", "twindex.files.wasm", "twindex.fast.wasm"] {
             copy(&package.join(module), &self.folder.join(module))?;
         }
-        log.run(target.apply(&mut self.paced(component(&self.workspace, false))))?;
+        log.run(&mut self.paced(component(&self.workspace, false)))?;
         let made = self.workspace.target("wasm32-unknown-unknown/release/twindex_component.wasm");
         copy(&made, &self.folder.join("twindex.component.wasm"))
     }

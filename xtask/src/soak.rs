@@ -1,11 +1,10 @@
-//! The tests that take too long for every run: shares some minutes out over its parts, and goes on the next time.
+//! The tests that take too long for every run, in turn for some minutes.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum as _};
 
 use crate::run::{Limits, Log};
@@ -37,14 +36,14 @@ enum Work {
 /// One of many runs of a part.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    number: u64,
+    number: usize,
     seed: u32,
 }
 
 impl Round {
     /// One of several, another in each round.
     fn one_of<T: Copy>(self, all: &[T]) -> T {
-        all[(self.number % all.len() as u64) as usize]
+        all[self.number % all.len()]
     }
 
     /// Runs a line in a folder of the checkout, with this round's seed for all random tests.
@@ -119,7 +118,7 @@ const CALLS: [Part; 11] = [
         suite.python(steps)?;
         let interpreters = Interpreter::others();
         ensure!(!interpreters.is_empty(), NotRun("there is no Python".into()));
-        let interpreter = &interpreters[(round.number % interpreters.len() as u64) as usize];
+        let interpreter = &interpreters[round.number % interpreters.len()];
         let mut pytest = pytest_under(interpreter, suite, log)?;
         pytest.args([&format!("--hypothesis-seed={}", round.seed), "--ignore=tests/test_attacks.py"]);
         log.run(pytest.env("TWINDEX_STRESS", "5"))
@@ -170,7 +169,7 @@ fn room(part: &Part) -> Result<Room> {
 /// Nothing here is still for so long, and nothing takes so long.
 const LIMITS: Limits = Limits { still: Duration::from_mins(30), wall: Duration::from_hours(6) };
 
-/// Runs rounds of the parts in turn until the time is over.
+/// Runs the parts in turn until the time is over, from where the last run stopped.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let mut parts = parts();
     parts.retain(|part| {
@@ -181,114 +180,34 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         require(room(part)?.tools())?;
     }
     let suite = Suite::new(Workspace::find()?, false);
-    let mut record = Record::open(suite.target("soak"))?;
+    let file = suite.target("soak-turn.txt");
+    let turn = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+    let mut turn: usize = turn.unwrap_or(0);
     let mut steps = Steps::within(Some(LIMITS));
     let end = Instant::now() + Duration::from_mins(options.minutes.into());
-    while Instant::now() < end {
-        let Some((name, work)) = record.next(&parts) else { break };
+    let mut failed = BTreeSet::new();
+    while Instant::now() < end && failed.len() < parts.len() {
+        let (name, work) = parts[turn % parts.len()];
         let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos();
-        let round = Round { number: record.rounds(name), seed };
-        let started = Instant::now();
+        let round = Round { number: turn / parts.len(), seed };
+        turn += 1;
+        // Now, so that a run goes on after one that was interrupted.
+        std::fs::write(&file, format!("{turn}\n")).with_context(|| format!("writing {}", file.display()))?;
+        if failed.contains(name) {
+            // Another round of it would tell nothing new.
+            continue;
+        }
         let mut inner = steps.clone();
-        let done = steps.must(&format!("{name}, round {} of seed {seed}", round.number + 1), |log| {
-            let done = match work {
+        let done =
+            steps.must(&format!("{name}, round {} of seed {seed}", round.number + 1), |log| match work {
                 Work::Line(folder, line) => round.run(&suite, folder, line, log),
                 Work::Call(call) => call(&suite, &mut inner, round, log),
-            };
-            let Err(error) = done else { return Ok(()) };
-            if error.is::<NotRun>() {
-                return Err(error);
-            }
-            bail!("{error:#}\nKept in {}", record.keep(name, seed, log.text())?.display())
-        });
-        record.add(name, started.elapsed())?;
+            });
         if done.is_err() {
-            // Another round of it would tell nothing new.
-            parts.retain(|part| part.0 != name);
+            failed.insert(name);
         }
-    }
-    println!("{}", record.table());
-    for failure in record.failures()? {
-        println!("A failure is kept until it is deleted: {}", failure.display());
     }
     Ok(steps.finish())
-}
-
-/// What earlier runs did: the rounds and seconds of every part, and a file for each failure.
-struct Record {
-    folder: PathBuf,
-    /// Of all runs.
-    all: Times,
-    /// Of this one.
-    now: Times,
-}
-
-type Times = BTreeMap<String, (u64, f64)>;
-
-impl Record {
-    /// The record in `folder`, which need not be there yet.
-    fn open(folder: PathBuf) -> Result<Self> {
-        std::fs::create_dir_all(folder.join("failures"))?;
-        let text = std::fs::read_to_string(folder.join("spent.txt")).unwrap_or_default();
-        let time = |line: &str| {
-            let mut words = line.splitn(3, ' ');
-            let (rounds, seconds) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-            Some((words.next()?.to_owned(), (rounds, seconds)))
-        };
-        let all = text.lines().filter_map(time).collect();
-        Ok(Self { folder, all, now: Times::new() })
-    }
-
-    /// The part that has had the least time in this run, and of several such the least in all runs.
-    fn next(&self, parts: &[Part]) -> Option<Part> {
-        let seconds = |times: &Times, name: &str| times.get(name).map_or(0.0, |(_, seconds)| *seconds);
-        let least = parts.iter().min_by(|(one, ..), (other, ..)| {
-            let now = seconds(&self.now, one).total_cmp(&seconds(&self.now, other));
-            now.then(seconds(&self.all, one).total_cmp(&seconds(&self.all, other)))
-        });
-        least.copied()
-    }
-
-    fn rounds(&self, name: &str) -> u64 {
-        self.all.get(name).map_or(0, |(rounds, _)| *rounds)
-    }
-
-    /// Counts a round, and writes it down, so that the next run goes on after an interrupted one.
-    fn add(&mut self, name: &str, time: Duration) -> Result<()> {
-        for times in [&mut self.all, &mut self.now] {
-            let (rounds, seconds) = times.entry(name.into()).or_default();
-            *rounds += 1;
-            *seconds += time.as_secs_f64();
-        }
-        let line = |(name, (rounds, seconds)): (&String, &(u64, f64))| format!("{rounds} {seconds} {name}\n");
-        let (path, half) = (self.folder.join("spent.txt"), self.folder.join("half-written"));
-        std::fs::write(&half, self.all.iter().map(line).collect::<String>())
-            .and_then(|()| std::fs::rename(&half, &path))
-            .with_context(|| format!("writing {}", path.display()))
-    }
-
-    /// Keeps what a failed round ran and printed: its last command, with its seed, runs it again.
-    fn keep(&self, name: &str, seed: u32, printed: &str) -> Result<PathBuf> {
-        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        let path = self.folder.join("failures").join(format!("{name}-{seed}.txt"));
-        std::fs::write(&path, printed).with_context(|| format!("writing {}", path.display()))?;
-        Ok(path)
-    }
-
-    /// The failures of all runs that nobody has deleted.
-    fn failures(&self) -> Result<Vec<PathBuf>> {
-        let found = std::fs::read_dir(self.folder.join("failures"))?;
-        found.map(|entry| Ok(entry?.path())).collect()
-    }
-
-    fn table(&self) -> String {
-        let minutes = |times: &Times, name: &str| times.get(name).map_or(0.0, |(_, seconds)| seconds / 60.0);
-        let line = |(name, (rounds, _)): (&String, &(u64, f64))| {
-            let (now, all) = (minutes(&self.now, name), minutes(&self.all, name));
-            format!("{name}: {now:.1} min now, {all:.1} min and {rounds} rounds in all")
-        };
-        self.all.iter().map(line).collect::<Vec<_>>().join("\n")
-    }
 }
 
 #[cfg(test)]
@@ -296,31 +215,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn run_shares_its_time_out_and_the_next_one_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Record::open(folder.path().join("soak")).unwrap();
-        let parts = &parts()[..3];
-        let next = |record: &Record| record.next(parts).unwrap().0;
-        let mut record = open();
-        for (at, seconds) in [(0, 9), (1, 5)] {
-            assert_eq!(next(&record), parts[at].0);
-            record.add(parts[at].0, Duration::from_secs(seconds)).unwrap();
-        }
-        let mut record = open();
-        for (at, seconds) in [(2, 20), (1, 30)] {
-            assert_eq!(next(&record), parts[at].0, "the one with the least time before");
-            record.add(parts[at].0, Duration::from_secs(seconds)).unwrap();
-        }
-        assert_eq!(next(&record), parts[0].0, "each has its share of a run");
-        assert_eq!(record.rounds(parts[1].0), 2);
-        let kept = record.keep(parts[0].0, 77, "it broke\n").unwrap();
-        assert_eq!(open().failures().unwrap(), std::slice::from_ref(&kept));
-        assert_eq!(std::fs::read_to_string(kept).unwrap(), "it broke\n");
-    }
-
-    #[test]
     fn parts_have_rooms_and_names_of_their_own() {
-        let names: std::collections::BTreeSet<_> = parts().iter().map(|part| part.0).collect();
+        let names: BTreeSet<_> = parts().iter().map(|part| part.0).collect();
         assert_eq!(names.len(), parts().len());
         assert!(!names.is_empty());
         assert!(parts().iter().all(|part| room(part).is_ok()));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
 use crate::run::{Log, command};
 use crate::setup::output;
@@ -13,37 +13,13 @@ use crate::workspace::Workspace;
 const WASM: &str = "wasm32-unknown-unknown";
 const WASI: &str = "wasm32-wasip1";
 
-/// How crates are compiled to WebAssembly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WasmTarget {
-    /// With the standard library that the toolchain has.
-    Installed,
-    /// With the standard library built from its source, which the toolchain has.
-    FromSource,
-}
-
-impl WasmTarget {
-    /// Finds the standard library, or has rustup add it.
-    pub(crate) fn find(log: &mut Log) -> Result<Self> {
-        if has_target(WASM, log) {
-            return Ok(Self::Installed);
-        }
-        if has_std_source() {
-            return Ok(Self::FromSource);
-        }
-        bail!("Rust's standard library for WebAssembly is missing: rustup target add {WASM}")
-    }
-
-    /// Tells a command that compiles to WebAssembly, at any depth, where the standard library is.
-    pub(crate) fn apply(self, command: &mut Command) -> &mut Command {
-        match self {
-            Self::Installed => command,
-            // A stable compiler builds its own standard library too, once told that this is meant.
-            Self::FromSource => {
-                command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort")
-            }
-        }
-    }
+/// Finds the standard library for WebAssembly, or has rustup add it.
+pub(crate) fn require_wasm(log: &mut Log) -> Result<()> {
+    ensure!(
+        has_target(WASM, log),
+        "Rust's standard library for WebAssembly is missing: rustup target add {WASM}"
+    );
+    Ok(())
 }
 
 /// Finds the standard library for WASI, or has rustup add it. Its C library has no source here to build it from.

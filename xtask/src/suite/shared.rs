@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::bench::fast;
 use crate::run::Log;
-use crate::setup::{Venv, WasmTarget, npm, npm_ci, npm_ci_unbuilt, require_wasi};
+use crate::setup::{Venv, npm, npm_ci, npm_ci_unbuilt, require_wasi, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 pub(crate) struct Suite {
     workspace: Workspace,
     is_whole: bool,
-    wasm_target: Once<WasmTarget>,
+    wasm_target: Once<()>,
     python: Once<PathBuf>,
     node: Once<()>,
     wasm: Once<()>,
@@ -45,8 +45,8 @@ impl Suite {
         self.is_whole
     }
 
-    pub(super) fn wasm_target(&self, steps: &mut Steps) -> Result<WasmTarget, Failed> {
-        *self.wasm_target.get_or_init(|| steps.must("set up: Rust for WebAssembly", WasmTarget::find))
+    pub(super) fn wasm_target(&self, steps: &mut Steps) -> Result<(), Failed> {
+        *self.wasm_target.get_or_init(|| steps.must("set up: Rust for WebAssembly", require_wasm))
     }
 
     /// The environment of the tests, with the Python package as it is published: where its wheel is.
@@ -104,13 +104,12 @@ impl Suite {
 
     /// The modules in `wasm/npm`, and the components: one, and a client of it.
     pub(crate) fn wasm(&self, steps: &mut Steps) -> Result<(), Failed> {
-        let target = self.wasm_target(steps)?;
+        self.wasm_target(steps)?;
         *self.wasm.get_or_init(|| {
             let folder = &self.path("wasm/npm");
             steps.must("wasm: npm ci", |log| npm_ci(folder, log))?;
-            steps.must("wasm: build", |log| log.run(target.apply(&mut npm(folder, &["run", "build"]))))?;
-            steps
-                .must("wasm: build of the component", |log| log.run(target.apply(&mut component(self, true))))
+            steps.must("wasm: build", |log| log.run(&mut npm(folder, &["run", "build"])))?;
+            steps.must("wasm: build of the component", |log| log.run(&mut component(self, true)))
         })
     }
 
