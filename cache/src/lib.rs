@@ -334,6 +334,14 @@ fn millis(time: Duration) -> Result<u64> {
     Ok(time.as_secs() * 1000 + u64::from(time.subsec_nanos().div_ceil(1_000_000)))
 }
 
+/// A copy, if there is memory for one.
+fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).ok()?;
+    copy.extend_from_slice(bytes);
+    Some(copy)
+}
+
 fn check(key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
         return Err(Error::KeyTooLong { len: key.len() });
@@ -409,7 +417,7 @@ impl CacheOptions {
     /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
     ///
     /// It runs after the operation that removed the pair, which may be a look-up, in the same thread, while no lock is held. It
-    /// may use the cache. If it panics, the operation has taken effect, and the panic goes on to its caller, unless that is
+    /// may use the cache. It does not hear of a pair that there is no memory to copy. If it panics, the operation has taken effect, and the panic goes on to its caller, unless that is
     /// already unwinding.
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
@@ -1275,7 +1283,8 @@ enum Age {
 }
 
 impl Inner {
-    #[inline(always)]
+    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
+    #[cfg_attr(all(target_family = "wasm", not(target_feature = "simd128")), inline(never))]
     fn hash(&self, key: &[u8]) -> Hash {
         let mut hasher = self.hashing.build_hasher();
         hasher.write(key);
@@ -1315,7 +1324,8 @@ impl Inner {
     }
 
     /// Finds a pair by its key. The caller is pinned or has the lock.
-    #[inline(always)]
+    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
+    #[cfg_attr(all(target_family = "wasm", not(target_feature = "simd128")), inline(never))]
     fn find<'r>(&self, key: &[u8], hash: Hash) -> Option<(Found, Record<'r>)> {
         let block = self.block(hash);
         let home = hash.place(block.buckets());
@@ -1362,7 +1372,7 @@ impl Inner {
     }
 
     /// Shows `read` a pair that has not expired. It counts as a use if `uses`.
-    #[inline(always)]
+    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
     fn read<T>(&self, key: &[u8], uses: bool, read: impl FnOnce(Record<'_>) -> T) -> Option<T> {
         let hash = self.hash(key);
         let _pinned = self.domain.pin();
@@ -1384,7 +1394,8 @@ impl Inner {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
+    #[cfg_attr(all(target_family = "wasm", not(target_feature = "simd128")), inline(never))]
     fn count(&self, is_hit: bool) {
         let lane = parts::lane();
         let before = if lane != 0 && lane < COUNTING {
@@ -1587,7 +1598,8 @@ struct State {
     depths: [u32; LINE],
     /// The segment that is being looked through for expired pairs.
     visit: Option<Visit>,
-    flights: BTreeMap<Box<[u8]>, Arc<Flight>>,
+    /// What is being computed, once something is.
+    flights: Option<Box<dyn Flights>>,
     gone: Vec<Gone>,
     counts: CacheStats,
 }
@@ -1787,14 +1799,7 @@ impl Inner {
         let now = if self.next_look.0.load(Relaxed) == NEVER { 0 } else { self.clock.now() };
         let mut writer = Writer { cache: self, state, now, has_rebuilt: false };
         let done = change(&mut writer);
-        writer.tick();
-        self.entries.store(writer.state.pairs(), Relaxed);
-        self.memory.store(writer.state.used, Relaxed);
-        let gone = mem::take(&mut writer.state.gone);
-        drop(writer);
-        if !gone.is_empty() {
-            self.tell(&gone);
-        }
+        writer.end();
         done
     }
 
@@ -1818,6 +1823,19 @@ impl Inner {
 // --- memory
 
 impl Writer<'_> {
+    /// Does a bit of the work that is due, unlocks, and tells the listener what is gone.
+    fn end(mut self) {
+        self.tick();
+        let cache = self.cache;
+        cache.entries.store(self.state.pairs(), Relaxed);
+        cache.memory.store(self.state.used, Relaxed);
+        let gone = mem::take(&mut self.state.gone);
+        drop(self);
+        if !gone.is_empty() {
+            cache.tell(&gone);
+        }
+    }
+
     /// New pages, of which `reserve` bytes more must be free. Spare segments are given up for them.
     fn map(&mut self, bytes: usize, reserve: usize) -> Option<NonNull<u8>> {
         let state = &mut *self.state;
@@ -2202,12 +2220,15 @@ impl Writer<'_> {
         self.unlink(found, hash);
     }
 
-    /// Counts a pair that nobody has deleted, and notes it for the listener.
+    /// Counts a pair that nobody has deleted, and notes it for the listener, if there is memory to copy it.
     fn lose(&mut self, record: Record<'_>) {
         let has_expired = self.cache.age(record) != Age::Fresh;
         let cause = if has_expired { Cause::Expired } else { Cause::Size };
-        if self.cache.options.listener.is_some() {
-            self.state.gone.push((record.key().into(), record.value().into(), cause));
+        if self.cache.options.listener.is_some()
+            && self.state.gone.try_reserve(1).is_ok()
+            && let Some((key, value)) = copy(record.key()).zip(copy(record.value()))
+        {
+            self.state.gone.push((key, value, cause));
         }
         let counts = &mut self.state.counts;
         *(if has_expired { &mut counts.expirations } else { &mut counts.evictions }) += 1;
@@ -2835,8 +2856,8 @@ impl Writer<'_> {
 
     /// A value that is being computed for this key will not be kept.
     fn forget(&mut self, key: &[u8]) {
-        if !self.state.flights.is_empty() {
-            self.state.flights.remove(key);
+        if let Some(flights) = &mut self.state.flights {
+            flights.remove(key);
         }
     }
 
@@ -2858,7 +2879,7 @@ impl Writer<'_> {
 
     /// Removes all pairs, if there is memory for a second index. What is being computed is not kept in any case.
     fn clear(&mut self) -> bool {
-        self.state.flights.clear();
+        self.state.flights = None;
         let Some(at) = self.map(Directory::bytes(0), 0) else { return false };
         let Some(block) = self.map(PAGE, 0) else {
             // SAFETY: P1. It was mapped above.
@@ -2896,20 +2917,20 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let directory = Directory::of_word(*self.directory.get_mut());
         let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut all = vec![(directory.at, Directory::bytes(directory.depth))];
-        all.extend(directory.blocks().map(|block| (block.at, block.bytes())));
-        all.extend(state.spare.iter().map(|spare| (spare.at, spare.bytes)));
-        all.extend(state.limbo.drain().filter_map(|retired| match retired {
-            Retired::Pages(at, bytes) => Some((at, bytes)),
-            Retired::Segment(_) => None,
-        }));
-        let segments = state.segments.iter().filter(|segment| segment.phase != Phase::Free);
-        all.extend(segments.map(|segment| (segment.at, segment.bytes)));
-        all.push((self.segments.0.cast(), SegmentTable::BYTES));
-        for (at, bytes) in all {
-            // SAFETY: P1. The cache owned it, and no reader is left: readers hold the cache.
-            unsafe { pages::unmap(at, bytes) };
+        // SAFETY: P1. The cache owns what is given, and no reader is left: readers hold the cache.
+        let free = |at, bytes| unsafe { pages::unmap(at, bytes) };
+        directory.blocks().for_each(|block| free(block.at, block.bytes()));
+        free(directory.at, Directory::bytes(directory.depth));
+        state.spare.iter().for_each(|spare| free(spare.at, spare.bytes));
+        for retired in state.limbo.drain() {
+            if let Retired::Pages(at, bytes) = retired {
+                free(at, bytes);
+            }
         }
+        for segment in state.segments.iter().filter(|segment| segment.phase != Phase::Free) {
+            free(segment.at, segment.bytes);
+        }
+        free(self.segments.0.cast(), SegmentTable::BYTES);
     }
 }
 
@@ -3017,7 +3038,7 @@ impl Cache {
             thin: Vec::new(),
             depths,
             visit: None,
-            flights: BTreeMap::new(),
+            flights: None,
             gone: Vec::new(),
             counts: CacheStats::default(),
         };
@@ -3061,6 +3082,19 @@ impl Cache {
     /// The value of a key. It does not count as a use.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         self.inner.read(key.as_ref(), false, |record| record.value().to_vec())
+    }
+
+    /// Shows `read` the value of a key, as [`get_with`](Self::get_with) does. It does not count as a use.
+    pub fn peek_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.inner.read(key.as_ref(), false, |record| read(record.value()))
+    }
+
+    /// Does the same also for a value that has expired, as long as [`CacheOptions::stale_for`] keeps it.
+    pub fn peek_stale_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let key = key.as_ref();
+        let _pinned = self.inner.domain.pin();
+        let (_, record) = self.inner.find(key, self.inner.hash(key))?;
+        (self.inner.age(record) != Age::Over).then(|| read(record.value()))
     }
 
     /// Whether a key is there. It does not count as a use.
@@ -3168,8 +3202,11 @@ impl Cache {
 
     fn insert_where(&self, is_there: bool, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check(key, value)?;
-        let step = Step::Write(value.into(), Some(self.life(ttl)?));
-        self.step(key, |old| Ok(if old.is_some() == is_there { step } else { Step::Keep }))
+        let life = self.life(ttl)?;
+        self.step(key, &mut |old| {
+            let takes_effect = old.is_some() == is_there;
+            Ok(if takes_effect { Step::Write(value.into(), Some(life)) } else { Step::Keep })
+        })
     }
 
     /// Writes pairs. Returns for each whether the cache keeps it. All lengths are checked before the first one is written.
@@ -3235,12 +3272,11 @@ impl Cache {
     /// Removes a pair and returns its value.
     pub fn take(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         let mut taken = None;
-        let take = |old: Option<&[u8]>| {
+        // A key that is too long is absent.
+        let _ = self.step(key.as_ref(), &mut |old| {
             taken = old.map(<[u8]>::to_vec);
             Ok(Step::Delete)
-        };
-        // A key that is too long is absent.
-        let _ = self.step(key.as_ref(), take);
+        });
         taken
     }
 
@@ -3251,10 +3287,9 @@ impl Cache {
         if key.len() > MAX_KEY_BYTES {
             return Ok(false);
         }
-        self.step(
-            key,
-            |old| Ok(old.map_or(Step::Keep, |value| Step::Write(value.to_vec().into(), Some(ttl)))),
-        )
+        self.step(key, &mut |old| {
+            Ok(old.map_or(Step::Keep, |value| Step::Write(value.to_vec().into(), Some(ttl))))
+        })
     }
 
     /// Reads a value, changes it and writes it as one step. Returns whether a pair was written or removed.
@@ -3270,16 +3305,16 @@ impl Cache {
         check(key, &[])?;
         loop {
             let old = self.peek(key);
-            let step = match change(old.as_deref()) {
+            let mut step = match change(old.as_deref()) {
                 Change::Set(value) => Step::Write(value.into(), None),
                 Change::SetFor(value, ttl) => Step::Write(value.into(), Some(self.life(ttl)?)),
                 Change::Keep => Step::Keep,
                 Change::Delete => Step::Delete,
             };
             let mut is_same = false;
-            let done = self.step(key, |now| {
+            let done = self.step(key, &mut |now| {
                 is_same = now == old.as_deref();
-                Ok(if is_same { step } else { Step::Keep })
+                Ok(if is_same { mem::replace(&mut step, Step::Keep) } else { Step::Keep })
             });
             if is_same || done.is_err() {
                 return done;
@@ -3290,7 +3325,7 @@ impl Cache {
     /// Adds to a value, which is a decimal integer of 64 bits; an absent one counts as 0. Returns the new value.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let mut next = 0;
-        self.step(key.as_ref(), |old| {
+        self.step(key.as_ref(), &mut |old| {
             let text = std::str::from_utf8(old.unwrap_or(b"0")).map_err(|_| Error::NotAnInteger)?;
             let value: i64 = text.parse().map_err(|_| Error::NotAnInteger)?;
             next = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
@@ -3307,7 +3342,7 @@ impl Cache {
         new: Option<&[u8]>,
     ) -> Result<bool> {
         let mut is_same = false;
-        self.step(key.as_ref(), |now| {
+        self.step(key.as_ref(), &mut |now| {
             is_same = now == old;
             let step = new.map_or(Step::Delete, |new| Step::Write(new.into(), None));
             Ok(if is_same { step } else { Step::Keep })
@@ -3316,7 +3351,11 @@ impl Cache {
     }
 
     /// Decides what is to happen to a pair and does it, under the lock. Returns whether a pair was written or removed.
-    fn step<'s>(&self, key: &[u8], decide: impl FnOnce(Option<&[u8]>) -> Result<Step<'s>>) -> Result<bool> {
+    fn step<'s>(
+        &self,
+        key: &[u8],
+        decide: &mut dyn FnMut(Option<&[u8]>) -> Result<Step<'s>>,
+    ) -> Result<bool> {
         check(key, &[])?;
         let hash = self.inner.hash(key);
         self.inner.write(|writer| {
@@ -3441,6 +3480,13 @@ impl Cache {
             }
         }
         Hash(from).next_block(block.depth())
+    }
+
+    /// Shows `read` some pairs, from 0 on, in no order, and returns where the next ones begin. Unlike [`iter`](Self::iter) it
+    /// copies nothing.
+    #[doc(hidden)]
+    pub fn walk(&self, from: u64, read: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
+        self.walk_block(from, &mut |record, _| read(record.key(), record.value()))
     }
 
     /// All pairs, in no order. A pair that is there all the time comes once; one that is written or removed meanwhile may come.
@@ -3600,6 +3646,27 @@ pub enum Outcome {
     Abandoned,
 }
 
+/// The computations under way, by key. They are behind a trait, so that a program without any has no code for them.
+trait Flights: Send {
+    fn get(&self, key: &[u8]) -> Option<&Arc<Flight>>;
+    fn insert(&mut self, key: &[u8], flight: Arc<Flight>);
+    fn remove(&mut self, key: &[u8]);
+}
+
+impl Flights for BTreeMap<Box<[u8]>, Arc<Flight>> {
+    fn get(&self, key: &[u8]) -> Option<&Arc<Flight>> {
+        self.get(key)
+    }
+
+    fn insert(&mut self, key: &[u8], flight: Arc<Flight>) {
+        self.insert(key.into(), flight);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        self.remove(key);
+    }
+}
+
 /// A computation under way. The state has it as long as its value is to be kept: a write or a removal of its key takes it out.
 #[derive(Debug)]
 struct Flight {
@@ -3614,6 +3681,12 @@ struct Progress {
     outcome: Option<Outcome>,
     /// The wakers of the tasks that wait, each with its number.
     wakers: BTreeMap<u64, Waker>,
+}
+
+impl State {
+    fn flight(&self, key: &[u8]) -> Option<&Arc<Flight>> {
+        self.flights.as_ref()?.get(key)
+    }
 }
 
 /// The threads that wait, each with the flight that it waits for. It is a list for all caches, since computations of one may
@@ -3767,7 +3840,7 @@ impl Lead {
     pub fn stands(&self) -> bool {
         let flight = &self.flight;
         let state = lock(&self.cache.inner.state);
-        state.flights.get(&self.key).is_some_and(|other| Arc::ptr_eq(other, flight))
+        state.flight(&self.key).is_some_and(|other| Arc::ptr_eq(other, flight))
     }
 
     /// Ends the computation with a value. All that wait get it. Returns whether the cache keeps it: not if the key was written
@@ -3819,11 +3892,11 @@ impl Lead {
         self.has_ended = true;
         let _land = Land(&self.flight, Some(outcome));
         self.cache.inner.write(|writer| {
-            let flights = &mut writer.state.flights;
-            if flights.get(&self.key).is_none_or(|flight| !Arc::ptr_eq(flight, &self.flight)) {
+            let flight = writer.state.flight(&self.key);
+            if flight.is_none_or(|flight| !Arc::ptr_eq(flight, &self.flight)) {
                 return false;
             }
-            flights.remove(&self.key);
+            writer.forget(&self.key);
             keep(writer)
         })
     }
@@ -3936,7 +4009,7 @@ impl Cache {
         self.inner.write(|writer| {
             let found = writer.cache.find(key, hash).map(|(_, record)| record);
             let age = found.map_or(Age::Over, |record| writer.cache.age(record));
-            let under_way = writer.state.flights.get(key);
+            let under_way = writer.state.flight(key);
             match (found, age, under_way) {
                 (Some(record), Age::Fresh, _) | (Some(record), Age::Stale, Some(_)) => {
                     Begun::Value(record.value().to_vec())
@@ -3946,7 +4019,8 @@ impl Cache {
                     let leader = (leader == Leader::Thread).then(this_thread);
                     let (progress, landed) = (Mutex::new(Progress::default()), Condvar::new());
                     let flight = Arc::new(Flight { leader, progress, landed });
-                    writer.state.flights.insert(key.into(), Arc::clone(&flight));
+                    let flights = writer.state.flights.get_or_insert_with(|| Box::new(BTreeMap::new()));
+                    flights.insert(key, Arc::clone(&flight));
                     Begun::Lead(Lead { cache: self.clone(), key: key.into(), flight, has_ended: false })
                 }
             }
@@ -3983,21 +4057,122 @@ mod saved {
     pub(super) const MAGIC: &[u8; 8] = b"twxcache";
     pub(super) const VERSION: u32 = 1;
     pub(super) const BLOCK: usize = 64 << 10;
+    pub(super) const BLOCK_HEAD: usize = 12;
     pub(super) const PAIR_HEAD: usize = 15;
     /// The head without the label.
     pub(super) const HEAD: usize = 64;
 
-    pub(super) fn begin_checksum(number: u64, length: u64) -> crc32fast::Hasher {
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&number.to_le_bytes());
-        crc.update(&length.to_le_bytes());
-        crc
+    /// Beside the uses of a pair, while a cache is saved: the value is not behind the key yet.
+    pub(super) const NOT_COPIED: u8 = 0x80;
+    /// From here on a value is copied alone, since the pairs that are copied together are thousands.
+    pub(super) const LARGE: usize = 4 << 10;
+
+    /// What is before a pair's key.
+    pub(super) fn pair_head(record: super::Record<'_>, uses: u8, now: u64) -> [u8; PAIR_HEAD] {
+        let left = match record.deadline() {
+            super::NEVER => super::NEVER,
+            deadline => deadline.saturating_sub(now).max(1),
+        };
+        let mut head = [0; PAIR_HEAD];
+        head[..2].copy_from_slice(&(record.key_len() as u16).to_le_bytes());
+        head[2..6].copy_from_slice(&(record.value_len() as u32).to_le_bytes());
+        head[6] = uses;
+        head[7..].copy_from_slice(&left.to_le_bytes());
+        head
+    }
+
+    /// The lengths of a pair's key and value.
+    pub(super) fn lengths(head: &[u8; PAIR_HEAD]) -> [usize; 2] {
+        let (key, rest) = head.split_first_chunk().unwrap_or((&[0; 2], &[]));
+        let value = rest.first_chunk().unwrap_or(&[0; 4]);
+        [usize::from(u16::from_le_bytes(*key)), u32::from_le_bytes(*value) as usize]
+    }
+
+    /// Extends the CRC-32 `before` by `bytes`. The CRC-32 of no bytes is 0.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn crc32(before: u32, bytes: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new_with_initial(before);
+        hasher.update(bytes);
+        hasher.finalize()
+    }
+
+    /// The same with a table of 64 bytes, which keeps a WebAssembly module small.
+    #[cfg(target_family = "wasm")]
+    pub(super) fn crc32(before: u32, bytes: &[u8]) -> u32 {
+        const fn four_bits(mut sum: u32) -> u32 {
+            let mut bit = 0;
+            while bit < 4 {
+                sum = sum >> 1 ^ (sum & 1) * 0xedb8_8320;
+                bit += 1;
+            }
+            sum
+        }
+        const TABLE: [u32; 16] = {
+            let mut table = [0; 16];
+            let mut at = 0;
+            while at < 16 {
+                table[at] = four_bits(at as u32);
+                at += 1;
+            }
+            table
+        };
+        let mut sum = !before;
+        for &byte in bytes {
+            sum ^= u32::from(byte);
+            sum = sum >> 4 ^ TABLE[(sum & 15) as usize];
+            sum = sum >> 4 ^ TABLE[(sum & 15) as usize];
+        }
+        !sum
+    }
+
+    /// The checksum of a block's number and length, to be extended by its pairs.
+    pub(super) fn begin_checksum(number: u64, length: u64) -> u32 {
+        crc32(crc32(0, &number.to_le_bytes()), &length.to_le_bytes())
     }
 
     pub(super) fn checksum(number: u64, pairs: &[u8]) -> u32 {
-        let mut crc = begin_checksum(number, pairs.len() as u64);
-        crc.update(pairs);
-        crc.finalize()
+        crc32(begin_checksum(number, pairs.len() as u64), pairs)
+    }
+}
+
+/// Appends pieces, unless there is no memory.
+fn append(to: &mut Vec<u8>, pieces: &[&[u8]]) -> Result<()> {
+    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    to.try_reserve(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    for piece in pieces {
+        to.extend_from_slice(piece);
+    }
+    Ok(())
+}
+
+/// Writes blocks of pairs.
+struct Output<W> {
+    to: W,
+    /// The block, behind room for its length and its checksum.
+    block: Vec<u8>,
+    number: u64,
+    count: u64,
+}
+
+impl<W: Write> Output<W> {
+    /// Adds a pair to the block: its parts as they are saved.
+    fn push(&mut self, parts: [&[u8]; 3]) -> Result<()> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if self.block.len() > saved::BLOCK_HEAD && self.block.len() + bytes > saved::BLOCK {
+            self.flush()?;
+        }
+        self.count += 1;
+        append(&mut self.block, &parts)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let (head, pairs) = self.block.split_at_mut(saved::BLOCK_HEAD);
+        head[..8].copy_from_slice(&(pairs.len() as u64).to_le_bytes());
+        head[8..].copy_from_slice(&saved::checksum(self.number, pairs).to_le_bytes());
+        self.number += 1;
+        self.to.write_all(&self.block)?;
+        self.block.truncate(saved::BLOCK_HEAD);
+        Ok(())
     }
 }
 
@@ -4012,60 +4187,68 @@ impl Cache {
     /// Writes all that [`save`](Self::save) does. `wall` is the time since 1970.
     pub fn save_at(&self, mut to: impl Write, wall: Duration) -> Result<()> {
         let options = &self.inner.options;
-        let limits =
-            [self.capacity(), self.max_entries()].map(|limit| limit.map_or(NEVER, |limit| limit as u64));
-        let times =
-            [self.default_ttl(), options.idle, options.stale].map(|time| time.map_or(Ok(NEVER), millis));
-        let mut head = Vec::from(saved::MAGIC);
-        head.extend(saved::VERSION.to_le_bytes());
-        head.extend((wall.as_millis() as u64).to_le_bytes());
-        for word in limits.into_iter().map(Ok).chain(times) {
-            head.extend(word?.to_le_bytes());
-        }
-        head.extend((options.label.len() as u32).to_le_bytes());
-        head.extend(&options.label[..]);
-        head.extend(crc32fast::hash(&head).to_le_bytes());
+        let limit = |limit: Option<usize>| limit.map_or(NEVER, |limit| limit as u64);
+        let time = |time: Option<Duration>| time.map_or(Ok(NEVER), millis);
+        let words = [
+            wall.as_millis() as u64,
+            limit(self.capacity()),
+            limit(self.max_entries()),
+            time(self.default_ttl())?,
+            time(options.idle)?,
+            time(options.stale)?,
+        ]
+        .map(u64::to_le_bytes);
+        let (version, label) = (saved::VERSION.to_le_bytes(), (options.label.len() as u32).to_le_bytes());
+        let mut head = Vec::new();
+        append(&mut head, &[saved::MAGIC, &version, words.as_flattened(), &label, &options.label])?;
+        let crc = saved::crc32(0, &head).to_le_bytes();
+        append(&mut head, &[&crc])?;
         to.write_all(&head)?;
-        let (mut block, mut number, mut count) = (Vec::new(), 0, 0_u64);
-        let mut flush = |block: &mut Vec<u8>| -> Result<()> {
-            to.write_all(&(block.len() as u64).to_le_bytes())?;
-            to.write_all(&saved::checksum(number, block).to_le_bytes())?;
-            to.write_all(block)?;
-            number += 1;
-            block.clear();
-            Ok(())
-        };
-        let (mut next, mut pairs) = (Some(0), Vec::new());
+        let mut output = Output { to, block: vec![0; saved::BLOCK_HEAD], number: 0, count: 0 };
+        let (mut next, mut pairs, mut value) = (Some(0), Vec::new(), Vec::new());
         while let Some(from) = next {
             let now = self.inner.clock.now();
+            pairs.clear();
+            let mut copied = Ok(());
             next = self.walk_block(from, &mut |record, uses| {
-                let left = match record.deadline() {
-                    NEVER => NEVER,
-                    deadline => deadline.saturating_sub(now).max(1),
-                };
-                pairs.push((record.key().to_vec(), record.value().to_vec(), left, uses));
-            });
-            for (key, value, left, uses) in pairs.drain(..) {
-                if !block.is_empty()
-                    && block.len() + saved::PAIR_HEAD + key.len() + value.len() > saved::BLOCK
-                {
-                    flush(&mut block)?;
+                let is_large = record.value_len() >= saved::LARGE;
+                let uses = uses as u8 | if is_large { saved::NOT_COPIED } else { 0 };
+                let head = saved::pair_head(record, uses, now);
+                let value = if is_large { &[] } else { record.value() };
+                if copied.is_ok() {
+                    copied = append(&mut pairs, &[&head, record.key(), value]);
                 }
-                block.extend((key.len() as u16).to_le_bytes());
-                block.extend((value.len() as u32).to_le_bytes());
-                block.push(uses as u8);
-                block.extend(u64::to_le_bytes(left));
-                block.extend(&key);
-                block.extend(&value);
-                count += 1;
+            });
+            copied?;
+            let mut rest = &pairs[..];
+            while let Some((head, left)) = rest.split_first_chunk::<{ saved::PAIR_HEAD }>() {
+                let is_large = head[6] & saved::NOT_COPIED != 0;
+                let [key_len, value_len] = saved::lengths(head);
+                let (key, left) = left.split_at(key_len);
+                let (copy, left) = left.split_at(if is_large { 0 } else { value_len });
+                rest = left;
+                if !is_large {
+                    output.push([head, key, copy])?;
+                    continue;
+                }
+                let copied: Option<Result<_>> = self.inner.read(key, false, |record| {
+                    value.clear();
+                    append(&mut value, &[record.value()])?;
+                    Ok(saved::pair_head(record, head[6] & !saved::NOT_COPIED, now))
+                });
+                if let Some(head) = copied.transpose()? {
+                    output.push([&head, key, &value])?;
+                }
             }
         }
-        if !block.is_empty() {
-            flush(&mut block)?;
+        if output.block.len() > saved::BLOCK_HEAD {
+            output.flush()?;
         }
-        flush(&mut block)?;
-        to.write_all(&count.to_le_bytes())?;
-        to.write_all(&saved::checksum(number, &count.to_le_bytes()).to_le_bytes())?;
+        output.flush()?;
+        let Output { mut to, number, count, .. } = output;
+        let count = count.to_le_bytes();
+        let crc = saved::checksum(number, &count).to_le_bytes();
+        to.write_all([&count[..], &crc].concat().as_slice())?;
         to.flush()?;
         Ok(())
     }
@@ -4082,9 +4265,8 @@ impl Cache {
     fn load_block(&self, mut block: &[u8], passed: u64) -> Option<u64> {
         let mut count = 0;
         while !block.is_empty() {
-            let (head, rest) = block.split_at_checked(saved::PAIR_HEAD)?;
-            let key_len = usize::from(u16::from_le_bytes(*head.first_chunk()?));
-            let value_len = u32::from_le_bytes(head[2..6].try_into().ok()?) as usize;
+            let (head, rest) = block.split_first_chunk()?;
+            let [key_len, value_len] = saved::lengths(head);
             let uses = u32::from(head[6]);
             let left = u64::from_le_bytes(*head.last_chunk()?);
             let (key, rest) = rest.split_at_checked(key_len)?;
@@ -4121,7 +4303,8 @@ impl<R: Read> Saved<R> {
     /// Reads what a cache was made with. If this is no saved cache, that is an error.
     pub fn read(from: R) -> Result<Self> {
         let mut input = Input { from, offset: 0 };
-        let head = input.array::<{ saved::HEAD }>()?;
+        let mut head = [0; saved::HEAD];
+        input.fill(&mut head)?;
         if !head.starts_with(saved::MAGIC) {
             return Err(Error::Corrupt { offset: 0, what: "this is not a saved cache" });
         }
@@ -4134,10 +4317,7 @@ impl<R: Read> Saved<R> {
             return Err(Error::Corrupt { offset: 60, what: "the length of the label" });
         }
         input.read_into(length.into(), &mut label)?;
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&head);
-        crc.update(&label);
-        if u32::from_le_bytes(input.array()?) != crc.finalize() {
+        if input.half()? != saved::crc32(saved::crc32(0, &head), &label) {
             return Err(Error::Corrupt { offset: 12, what: "the options do not match their checksum" });
         }
         let words = head[12..].as_chunks().0;
@@ -4186,8 +4366,7 @@ impl<R: Read> Saved<R> {
         loop {
             let at = input.offset;
             let corrupt = |what| Error::Corrupt { offset: at, what };
-            let length = u64::from_le_bytes(input.array()?);
-            let crc = u32::from_le_bytes(input.array()?);
+            let (length, crc) = (input.word()?, input.half()?);
             let is_kept = length <= most;
             let mut sum = saved::begin_checksum(number, length);
             let mut left = length;
@@ -4195,10 +4374,10 @@ impl<R: Read> Saved<R> {
             while left > 0 {
                 let piece = if is_kept { left } else { left.min(saved::BLOCK as u64) };
                 input.read_into(piece, &mut block)?;
-                sum.update(&block);
+                sum = saved::crc32(sum, &block);
                 left -= piece;
             }
-            if crc != sum.finalize() {
+            if crc != sum {
                 return Err(corrupt("a block does not match its checksum"));
             }
             number += 1;
@@ -4212,15 +4391,16 @@ impl<R: Read> Saved<R> {
             };
         }
         let at = input.offset;
-        let total = input.array::<8>()?;
-        let crc = u32::from_le_bytes(input.array()?);
-        if total != count.to_le_bytes() || crc != saved::checksum(number, &total) {
+        let (total, crc) = (input.word()?, input.half()?);
+        if total != count || crc != saved::checksum(number, &total.to_le_bytes()) {
             return Err(Error::Corrupt { offset: at, what: "the number of pairs" });
         }
-        if input.from.take(1).read_to_end(&mut block)? > 0 {
-            return Err(Error::Corrupt { offset: input.offset, what: "something follows" });
+        let offset = input.offset;
+        match input.fill(&mut [0]) {
+            Ok(()) => Err(Error::Corrupt { offset, what: "something follows" }),
+            Err(Error::Corrupt { .. }) => Ok(cache),
+            Err(error) => Err(error),
         }
-        Ok(cache)
     }
 }
 
@@ -4239,21 +4419,34 @@ struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.from.read_exact(&mut bytes).map_err(|error| self.cut(error))?;
-        self.offset += N as u64;
-        Ok(bytes)
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
+        self.from.read_exact(bytes).map_err(|error| self.cut(error))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
     }
 
-    /// Reads so many bytes, and allocates no more than there are.
+    fn word(&mut self) -> Result<u64> {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn half(&mut self) -> Result<u32> {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    /// Reads so many bytes, and allocates not much more than there are.
     fn read_into(&mut self, length: u64, block: &mut Vec<u8>) -> Result<()> {
         block.clear();
-        let read = self.from.by_ref().take(length).read_to_end(block)?;
-        if (read as u64) < length {
-            return Err(self.cut(io::ErrorKind::UnexpectedEof.into()));
+        while (block.len() as u64) < length {
+            let at = block.len();
+            let piece = (length - at as u64).min(at.max(saved::BLOCK) as u64) as usize;
+            block.try_reserve(piece).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            block.resize(at + piece, 0);
+            self.fill(&mut block[at..])?;
         }
-        self.offset += length;
         Ok(())
     }
 

@@ -190,6 +190,8 @@ fn stale_value_is_returned_while_one_caller_computes() {
     cache.insert("k", "old").unwrap();
     pass(11_000);
     assert!(cache.get("k").is_none() && !cache.contains("k"));
+    assert_eq!(cache.peek_with("k", <[u8]>::len), None);
+    assert_eq!(cache.peek_stale_with("k", <[u8]>::to_vec).unwrap(), b"old");
     let computed = cache.get_or_compute("k", || {
         let stale = cache.get_or_compute("k", || -> Result<&str, ()> { unreachable!("one is enough") });
         assert_eq!(stale.unwrap(), b"old");
@@ -197,7 +199,9 @@ fn stale_value_is_returned_while_one_caller_computes() {
     });
     assert_eq!(computed.unwrap(), b"new");
     assert_eq!(cache.get("k").unwrap(), b"new");
+    assert_eq!(cache.peek_with("k", <[u8]>::len), Some(3));
     pass(31_000);
+    assert_eq!(cache.peek_stale_with("k", <[u8]>::len), None);
     assert_eq!(cache.get_or_compute("k", || Ok::<_, ()>("newer")).unwrap(), b"newer");
 }
 
