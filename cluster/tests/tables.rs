@@ -247,21 +247,6 @@ async fn long_values_come_in_short_pages() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn passwords_and_users_are_taken_from_the_url() -> Result<()> {
-    let server =
-        Server::start(&["--user", "ada", "on", ">secret", "~*", "&*", "+@all", "--user", "default", "off"])?;
-    let host = format!("127.0.0.1:{}", server.port());
-    let store = connect(&format!("redis://ada:secret@{host}"), "acl").await;
-    let table = store.table("t", Index::Sorted).await?;
-    assert!(table.insert("a", "1").await?);
-    for url in [format!("redis://{host}"), format!("redis://ada:wrong@{host}")] {
-        let error = twindex_cluster::connect(&url).await.expect_err("no such user");
-        assert_eq!(error.code(), "TWINDEX_REFUSED", "{error}");
-    }
-    Ok(())
-}
-
 /// As Redis 6 does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_functions_is_told_of() -> Result<()> {

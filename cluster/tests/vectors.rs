@@ -1,8 +1,8 @@
 //! The vectors of all hosts, on one server and on a cluster.
 
 use twindex_cluster::blocking::{Cursor, Store, Table};
-use twindex_cluster::{Change, Error, Options, Result, prefix_range};
-use twindex_conformance::{Alter, Answer, Failure, Fallible, Host, Pair, Range, Verb, cases, slices};
+use twindex_cluster::{Error, Options, Result, prefix_range};
+use twindex_conformance::{Answer, Failure, Fallible, Host, Pair, Range, Verb, cases, change, slices};
 use twindex_servers::{Cluster, Server};
 
 /// A store in memory does these. A cluster's limit is the servers', and its tables go into a file by `twindex pull`.
@@ -63,18 +63,6 @@ impl Host for InCluster {
         self.0.drop_table(name).map_err(failure)
     }
 
-    fn set_memory_limit(&mut self, _: Option<usize>) -> Fallible<()> {
-        unreachable!("left out")
-    }
-
-    fn reload(&mut self) -> Fallible<()> {
-        unreachable!("left out")
-    }
-
-    fn load(&mut self, _: &[u8]) -> Fallible<()> {
-        unreachable!("left out")
-    }
-
     fn close(&mut self) -> Fallible<()> {
         self.0.close();
         Ok(())
@@ -132,12 +120,4 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
         }
         Verb::Iter => table.iter().collect::<Result<Vec<_>>>()?.into(),
     })
-}
-
-fn change(old: Option<&[u8]>, alter: &Alter) -> Change {
-    match alter {
-        Alter::Append(more) => Change::Set([old.unwrap_or_default(), more].concat()),
-        Alter::Remove => Change::Delete,
-        Alter::Keep => Change::Keep,
-    }
 }

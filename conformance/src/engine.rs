@@ -143,7 +143,8 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
     })
 }
 
-fn change(old: Option<&[u8]>, alter: &Alter) -> Change<Vec<u8>> {
+/// What an [`Alter`] makes of a value.
+pub fn change(old: Option<&[u8]>, alter: &Alter) -> Change<Vec<u8>> {
     match alter {
         Alter::Append(more) => Change::Set([old.unwrap_or_default(), more].concat()),
         Alter::Remove => Change::Delete,

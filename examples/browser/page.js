@@ -2,9 +2,6 @@
 
 const STEPS = ['Hash write', 'Hash read', 'Sorted write', 'Sorted scan']
 const PLACES = { opfs: 'a private file of this browser', indexeddb: 'the IndexedDB of this browser' }
-/** The chart: from one bar to the next, and what stands before each. */
-const ROW_REM = 2.6
-const LABEL_REM = 10
 
 const form = document.querySelector('form')
 const status = document.querySelector('[role=status]')
@@ -67,24 +64,11 @@ function show(runs) {
 
 /** A bar for each step, as long as it was fast. */
 function draw(speeds) {
-  const svg = document.querySelector('svg')
-  const make = (name, attributes, text = '') => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', name)
-    for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value)
-    element.textContent = text
-    return element
-  }
-  const most = Math.max(...speeds)
-  svg.replaceChildren(
-    ...speeds.flatMap((speed, step) => {
-      const [top, line] = [`${ROW_REM * step}rem`, `${ROW_REM * step + 1.4}rem`]
-      const bar = make('rect', { x: `${LABEL_REM + 0.5}rem`, y: top, height: '2rem' })
-      bar.style.width = `calc((100% - ${LABEL_REM + 0.5}rem) * ${speed / most})`
-      return [
-        make('text', { x: 0, y: line }, STEPS[step]),
-        make('text', { x: `${LABEL_REM}rem`, y: line, 'text-anchor': 'end' }, speed.toFixed(2)),
-        bar,
-      ]
-    }),
-  )
+  const max = Math.max(...speeds)
+  const bars = speeds.map((speed, step) => {
+    const label = document.createElement('label')
+    label.append(STEPS[step], Object.assign(document.createElement('meter'), { max, value: speed }), speed.toFixed(2))
+    return label
+  })
+  document.querySelector('figure div').replaceChildren(...bars)
 }

@@ -242,8 +242,7 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
 async fn near(servers: &Cluster) -> Result<()> {
     let store = Options::new().near_cache(256 << 20).connect(&servers.url()).await?;
     let writer = Options::new().connect(&servers.url()).await?;
-    let memory = twindex::Store::new();
-    let own = memory.cache("own", twindex::CacheOptions::bytes(256 << 20))?;
+    let own = twindex_cache::Cache::new(twindex_cache::CacheOptions::capacity(256 << 20))?;
     for index in [Index::Hash, Index::Sorted] {
         let (table, other) = (store.table("near", index).await?, writer.table("near", index).await?);
         while store.near_stats().is_none_or(|stats| stats.servers < 3) {
@@ -269,7 +268,7 @@ async fn near(servers: &Cluster) -> Result<()> {
         let keys: Vec<Vec<u8>> = (0..1000).map(|number| pair(number).0).collect();
         for key in &keys {
             other.upsert(key, "0123456789abcdef").await?;
-            own.upsert(key, "0123456789abcdef")?;
+            own.insert(key, "0123456789abcdef")?;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
         for key in &keys {
@@ -288,7 +287,7 @@ async fn near(servers: &Cluster) -> Result<()> {
         let started = Instant::now();
         for _ in 0..rounds {
             for key in &keys {
-                std::hint::black_box(own.select(key));
+                std::hint::black_box(own.get(key));
             }
         }
         let theirs = nanoseconds(started);

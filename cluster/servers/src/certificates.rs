@@ -18,17 +18,11 @@ pub struct Certificates {
 
 impl Certificates {
     /// Makes all of them anew.
-    ///
-    /// # Errors
-    /// Where there is no randomness or no folder.
     pub fn make() -> Result<Self> {
         Self::of_server(&["127.0.0.1", "localhost"], 4096)
     }
 
     /// As [`make`](Self::make), with a server of these names, whose certificate is good until the year begins.
-    ///
-    /// # Errors
-    /// As there.
     pub fn of_server(names: &[&str], until: i32) -> Result<Self> {
         let made = Self { folder: tempfile::tempdir()? };
         let mut authority = named("an authority for tests", Vec::new())?;

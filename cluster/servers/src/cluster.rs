@@ -20,17 +20,11 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts a cluster and waits until all of it is ready.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
     pub fn start(masters: usize, replicas: usize) -> Result<Self> {
         Self::start_with(masters, replicas, None, &[])
     }
 
     /// As [`start`](Self::start), with TLS where there are certificates, and with further settings for each server.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
     pub fn start_with(
         masters: usize,
         replicas: usize,
@@ -43,9 +37,6 @@ impl Cluster {
     }
 
     /// As [`start`](Self::start), on these ports and those after them, or on any where one of them is taken.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
     pub fn start_from(first: u16, masters: usize, replicas: usize) -> Result<Self> {
         let ports = first..first + u16::try_from(masters * (1 + replicas))?;
         if ports.clone().any(|port| TcpListener::bind(("127.0.0.1", port)).is_err()) {
@@ -90,9 +81,6 @@ impl Cluster {
     }
 
     /// Waits until every server that runs says that the cluster is well, and every replica has caught up.
-    ///
-    /// # Errors
-    /// Where they do not within a minute.
     pub fn wait_until_ready(&self) -> Result<()> {
         for server in self.servers.iter().filter(|server| server.is_running()) {
             wait_until("the cluster's start", || {
@@ -127,27 +115,18 @@ impl Cluster {
     }
 
     /// The keys of this pattern in all servers.
-    ///
-    /// # Errors
-    /// Where one does not run.
     pub fn keys(&self, pattern: &str) -> Result<Vec<String>> {
         let keys = self.servers.iter().map(|server| server.command::<Vec<String>>(&["KEYS", pattern]));
         Ok(keys.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// The slot of a key.
-    ///
-    /// # Errors
-    /// Where no server runs.
     pub fn slot_of(&self, key: &str) -> Result<u16> {
         let running = self.servers.iter().find(|server| server.is_running()).ok_or("no server runs")?;
         running.command(&["CLUSTER", "KEYSLOT", key])
     }
 
     /// The place of the master that has a slot, as one of the servers sees it.
-    ///
-    /// # Errors
-    /// Where no server that runs knows.
     pub fn master_of(&self, slot: u16) -> Result<usize> {
         let running = self.servers.iter().find(|server| server.is_running()).ok_or("no server runs")?;
         let nodes: String = running.command(&["CLUSTER", "NODES"])?;
@@ -171,9 +150,6 @@ impl Cluster {
     }
 
     /// Moves a slot, with its keys, as `redis-cli --cluster reshard` does.
-    ///
-    /// # Errors
-    /// What the servers say.
     pub fn move_slot(&self, slot: u16, to: usize) -> Result<()> {
         let from = &self.servers[self.master_of(slot)?];
         let new = to;

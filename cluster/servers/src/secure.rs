@@ -24,9 +24,6 @@ pub struct Secure {
 
 impl Secure {
     /// Starts all of them.
-    ///
-    /// # Errors
-    /// Where they cannot be started.
     pub fn start() -> Result<Self> {
         let certificates = Certificates::make()?;
         let mut settings = vec!["--requirepass", PASSWORD, "--masterauth", PASSWORD];

@@ -30,9 +30,6 @@ pub struct Server {
 }
 
 /// A port that nobody listens on, and that nobody in this process was given before.
-///
-/// # Errors
-/// Where there is none.
 pub(crate) fn free_port() -> Result<u16> {
     // One that the system would choose may be given to a connection of anybody before the server has it. Systems choose from
     // 32,768 on.
@@ -57,17 +54,11 @@ fn program() -> &'static str {
 
 impl Server {
     /// Starts a server with further settings, such as `["--requirepass", "secret"]`.
-    ///
-    /// # Errors
-    /// Where it cannot be started or does not answer.
     pub fn start(settings: &[&str]) -> Result<Self> {
         Self::start_on(free_port()?, settings)
     }
 
     /// As [`start`](Self::start), on this port.
-    ///
-    /// # Errors
-    /// As there.
     pub fn start_on(port: u16, settings: &[&str]) -> Result<Self> {
         let mut server = Self::prepare(port, settings)?;
         server.run()?;
@@ -75,9 +66,6 @@ impl Server {
     }
 
     /// Starts a server that speaks TLS too, by these certificates. It wants a certificate of its clients where told so.
-    ///
-    /// # Errors
-    /// Where it cannot be started or does not answer.
     pub fn start_tls(
         certificates: &Certificates,
         wants_certificates: bool,
@@ -118,9 +106,6 @@ impl Server {
     }
 
     /// Starts it, as it was before if it ran already.
-    ///
-    /// # Errors
-    /// Where it cannot be started or does not answer.
     pub fn run(&mut self) -> Result<()> {
         let mut shell = Command::new("sh");
         shell.args(["-c", UNTIL_INPUT_ENDS, self.program]).args(&self.arguments);
@@ -180,9 +165,6 @@ impl Server {
     }
 
     /// A connection of its own.
-    ///
-    /// # Errors
-    /// Where it does not answer.
     pub fn connection(&self) -> Result<Connection> {
         let connection = Client::open(self.url())?.get_connection_with_timeout(Duration::from_secs(2))?;
         connection.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -190,9 +172,6 @@ impl Server {
     }
 
     /// Does one command.
-    ///
-    /// # Errors
-    /// What the server says.
     pub fn command<T: FromRedisValue>(&self, words: &[&str]) -> Result<T> {
         let mut cmd = redis::Cmd::new();
         for word in words {
@@ -202,9 +181,6 @@ impl Server {
     }
 
     /// A line of `INFO`, such as `master_link_status`.
-    ///
-    /// # Errors
-    /// What the server says.
     pub fn info(&self, name: &str) -> Result<Option<String>> {
         let text: String = self.command(&["INFO", "everything"])?;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -218,9 +194,6 @@ impl Server {
     }
 
     /// Ends it as a crash would.
-    ///
-    /// # Errors
-    /// Where it does not run.
     pub fn kill(&mut self) -> Result<()> {
         self.signal("-KILL")?;
         if let Some((mut child, _)) = self.running.take() {
@@ -231,33 +204,21 @@ impl Server {
     }
 
     /// Has it hang, or die.
-    ///
-    /// # Errors
-    /// Where it does not run.
     pub fn fail(&mut self, hangs: bool) -> Result<()> {
         if hangs { self.pause() } else { self.kill() }
     }
 
     /// Lets it go on where it hangs, or starts it again.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
     pub fn go_on(&mut self, hangs: bool) -> Result<()> {
         if hangs { self.resume() } else { self.run() }
     }
 
     /// Stops it without closing its connections.
-    ///
-    /// # Errors
-    /// Where it does not run.
     pub fn pause(&self) -> Result<()> {
         self.signal("-STOP")
     }
 
     /// Lets it go on.
-    ///
-    /// # Errors
-    /// Where it does not run.
     pub fn resume(&self) -> Result<()> {
         self.signal("-CONT")
     }

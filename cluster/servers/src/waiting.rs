@@ -6,9 +6,6 @@ use std::time::{Duration, Instant};
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Waits until something is so.
-///
-/// # Errors
-/// Where it is not so after a minute, or cannot be found out.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let started = Instant::now();
     while started.elapsed() < Duration::from_mins(1) {

@@ -19,7 +19,7 @@ test('the page runs the tests, charts them and keeps the results', async () => {
   assert.equal(cells[1].replace(/\D/g, ''), '20000')
   for (const speed of cells.slice(2)) assert.ok(Number(speed) > 0, `a speed of ${speed}`)
   const widths = await page
-    .locator('svg rect')
+    .locator('meter')
     .evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().width))
   assert.equal(widths.length, 4)
   for (const width of widths) assert.ok(width > 0)
