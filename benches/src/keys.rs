@@ -183,29 +183,19 @@ fn letters(count: u32, rng: &mut Rng) -> Fallible<KeyList> {
     Ok(numbers[..count as usize].iter().map(key).collect())
 }
 
-/// Different keys of `key_bytes` random lowercase hexadecimal digits.
-///
-/// The first sixteen digits are the key's number under a random bijection, so that no two keys are equal
-/// and none has to be looked up to know that.
-pub fn random_hex(count: u32, key_bytes: u16, rng: &mut Rng) -> Fallible<KeyList> {
+/// Different keys of `key_bytes` random lowercase hexadecimal digits. Of sixteen, no two are equal by chance.
+pub(crate) fn random_hex(count: u32, key_bytes: u16, rng: &mut Rng) -> Fallible<KeyList> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let bits = 4 * u32::from(key_bytes.min(16));
-    if bits < 32 && u64::from(count) > 1 << bits {
+    if key_bytes < 8 && u64::from(count) > 1 << (4 * key_bytes) {
         return Err(format!("there are no {count} different keys of {key_bytes} hexadecimal digits").into());
     }
-    let mix = Bijection::new(bits, rng);
-    let mut list = KeyList::default();
+    let (mut list, mut seen) = (KeyList::default(), HashSet::new());
     let mut key = vec![0; usize::from(key_bytes)];
-    for number in 0..count {
-        let mixed = mix.apply(u64::from(number));
-        for (position, digit) in key.iter_mut().enumerate() {
-            *digit = if position < 16 {
-                DIGITS[(mixed >> (4 * position)) as usize & 15]
-            } else {
-                DIGITS[rng.usize(..16)]
-            };
+    while list.len() < count as usize {
+        key.fill_with(|| DIGITS[rng.usize(..16)]);
+        if key_bytes >= 16 || seen.insert(key.clone()) {
+            list.push(list.len() as u32, &key);
         }
-        list.push(number, &key);
     }
     Ok(list)
 }
@@ -224,27 +214,6 @@ fn words(text: &[u8], limit: u32, rng: &mut Rng) -> Fallible<KeyList> {
     }
     rng.shuffle(&mut lines);
     Ok(lines.into_iter().collect())
-}
-
-/// A bijection of the numbers of some bits: shifts and odd multiplications, each of which is one.
-struct Bijection {
-    bits: u32,
-    start: u64,
-    factors: [u64; 3],
-}
-
-impl Bijection {
-    fn new(bits: u32, rng: &mut Rng) -> Self {
-        Self { bits, start: rng.u64(..), factors: std::array::from_fn(|_| rng.u64(..) | 1) }
-    }
-
-    fn apply(&self, number: u64) -> u64 {
-        let mask = u64::MAX >> (64 - self.bits);
-        self.factors.iter().fold(number.wrapping_add(self.start) & mask, |mixed, factor| {
-            let mixed = mixed.wrapping_mul(*factor) & mask;
-            mixed ^ (mixed >> (self.bits / 2))
-        })
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ mod common;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Options, Store};
 
@@ -18,8 +18,10 @@ fn twindex(words: &[&str]) -> Ran {
     common::twindex(&words.iter().map(|word| word as &dyn AsRef<OsStr>).collect::<Vec<_>>())
 }
 
-fn store(path: &Path) {
-    let store = Store::open(path).unwrap();
+fn store() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
     let text = |index| TableOptions::new(index).keys("str").values("str");
     let users = store.table_with("users", text(Index::Hash)).unwrap();
     users.insert("ada", "1815").unwrap();
@@ -31,14 +33,18 @@ fn store(path: &Path) {
     let options = TableOptions::new(Index::Sorted).keys("tuple").values("int");
     store.table_with("days", options).unwrap();
     store.close().unwrap();
+    (folder, path)
+}
+
+/// Runs a command on the file, whose path stands behind its first word.
+fn on(path: &Path, words: &[&str]) -> Ran {
+    twindex(&[&[words[0], path.to_str().unwrap()], &words[1..]].concat())
 }
 
 #[test]
 fn set_get_and_delete() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
-    let run = |words: &[&str]| twindex(&[&[words[0], path.to_str().unwrap()], &words[1..]].concat());
+    let (_folder, path) = store();
+    let run = |words: &[&str]| on(&path, words);
     assert_eq!(run(&["get", "users", "ada"]).expect(0).out, "1815\n");
     run(&["set", "users", "ada", "1852"]).expect(0);
     assert_eq!(run(&["get", "users", "ada"]).expect(0).out, "1852\n");
@@ -51,10 +57,8 @@ fn set_get_and_delete() {
 
 #[test]
 fn codecs_parse_keys_and_values() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
-    let run = |words: &[&str]| twindex(&[&[words[0], path.to_str().unwrap()], &words[1..]].concat());
+    let (_folder, path) = store();
+    let run = |words: &[&str]| on(&path, words);
     run(&["set", "numbers", "-7", r#"{"a": [1, null]}"#]).expect(0);
     run(&["set", "numbers", "3", "true"]).expect(0);
     assert_eq!(run(&["get", "numbers", "-7"]).expect(0).out, "{\"a\": [1, null]}\n");
@@ -74,10 +78,8 @@ fn codecs_parse_keys_and_values() {
 
 #[test]
 fn scan_takes_ranges_both_ways() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
-    let scan = |words: &[&str]| twindex(&[&["scan", path.to_str().unwrap(), "log"], words].concat());
+    let (_folder, path) = store();
+    let scan = |words: &[&str]| on(&path, &[&["scan", "log"], words].concat());
     assert_eq!(scan(&["--prefix", "2026-"]).expect(0).out, "2026-11-01\ta\n2026-11-02\tb\n");
     assert_eq!(scan(&["--reverse", "--limit", "1"]).expect(0).out, "2026-11-02\tb\n");
     assert_eq!(
@@ -87,25 +89,23 @@ fn scan_takes_ranges_both_ways() {
     assert_eq!(scan(&["--gt", "2026-11-01", "--lte", "2026-11-02"]).expect(0).out, "2026-11-02\tb\n");
     assert_eq!(scan(&["--limit", "0"]).expect(0).out.lines().count(), 3);
     scan(&["--gt", "a", "--gte", "b"]).expect(2);
-    let hashed = twindex(&["scan", path.to_str().unwrap(), "users", "--prefix", "a"]);
+    let hashed = on(&path, &["scan", "users", "--prefix", "a"]);
     assert!(hashed.expect(1).err.contains("hash"), "a hash table has no order");
 }
 
 #[test]
 fn terminals_get_escapes_and_programs_bytes() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
-    let scanned = twindex(&["scan", path.to_str().unwrap(), "users"]).expect(0).out;
+    let (_folder, path) = store();
+    let run = |words: &[&str]| on(&path, words);
+    let scanned = run(&["scan", "users"]).expect(0).out;
     assert!(scanned.contains("two\\nlines\t\\xff\\u{1b}[2J\n"), "{scanned}");
     let output = Command::new(env!("CARGO_BIN_EXE_twindex"))
         .args(["get", path.to_str().unwrap(), "users", "two\nlines"])
         .output()
         .unwrap();
     assert_eq!(output.stdout, b"\xff\x1b[2J\n");
-    let json = twindex(&["get", path.to_str().unwrap(), "users", "two\nlines", "--json"]).expect(0).out;
+    let json = run(&["get", "users", "two\nlines", "--json"]).expect(0).out;
     assert_eq!(json, "{\"table\":\"users\",\"key\":\"two\\nlines\",\"value64\":\"/xtbMko=\"}\n");
-    let run = |words: &[&str]| twindex(&[&[words[0], path.to_str().unwrap()], &words[1..]].concat());
     run(&["set", "users", "/w==", "AP8=", "--key64", "--value64"]).expect(0);
     let json = run(&["get", "users", "/w==", "--key64", "--json"]).expect(0).out;
     assert_eq!(json, "{\"table\":\"users\",\"key64\":\"/w==\",\"value64\":\"AP8=\"}\n");
@@ -143,9 +143,8 @@ fn piped(path: &Path, options: &[&str], lines: &str) -> Ran {
 
 #[test]
 fn shell_reads_piped_lines() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
+    let (_folder, path) = store();
+    let path = &path;
     let done =
         piped(path, &["--write"], "set users 'ada lovelace' \"1 8\"\n\nget users 'ada lovelace'\ntables\n");
     let out = done.expect(0).out;
@@ -161,9 +160,8 @@ fn shell_reads_piped_lines() {
 
 #[test]
 fn shell_sees_writes_of_another_process() {
-    let folder = tempdir().unwrap();
-    let path = &folder.path().join("app.twx");
-    store(path);
+    let (_folder, path) = store();
+    let path = &path;
     let writer = Store::open(path).unwrap();
     let mut shell = Command::new(env!("CARGO_BIN_EXE_twindex"))
         .arg("shell")
@@ -262,9 +260,8 @@ mod by_hand {
 
     #[test]
     fn shell_completes_words_and_keeps_a_history() {
-        let folder = tempdir().unwrap();
-        let path = &folder.path().join("app.twx");
-        store(path);
+        let (folder, path) = store();
+        let path = &path;
         let mut terminal = Terminal::start(path, folder.path());
         terminal.wait_for(PROMPT);
         terminal.press("ge\tlo\t2025\t\r");
@@ -282,6 +279,6 @@ mod by_hand {
         assert!(terminal.shell.wait().unwrap().success());
         let history = fs::read_to_string(folder.path().join("twindex/history")).unwrap();
         assert!(history.contains("get log 2025-12-31 \nset users ada 1852\n"), "{history}");
-        assert_eq!(twindex(&["get", path.to_str().unwrap(), "users", "ada"]).expect(0).out, "1852\n");
+        assert_eq!(on(path, &["get", "users", "ada"]).expect(0).out, "1852\n");
     }
 }

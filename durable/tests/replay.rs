@@ -1,20 +1,16 @@
 //! Random operations on many tables, compactions and a follower beside them, a file that is left as a kill or a close leaves it,
-//! and a model that says what every way to read it must find.
+//! and a store in memory that says what every way to read it must find.
 //!
 //! `TWINDEX_STRESS=50` makes a long run of it, and `TWINDEX_SEED` gives it other random numbers.
 
-use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
 use tempfile::tempdir;
 use twindex_durable::twindex::{self, Index};
-use twindex_durable::{Batch, Durability, Options, Store, Table, check, recover};
-
-type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
-/// What each table is to have, by its name.
-type Model = BTreeMap<String, (Index, Pairs)>;
+use twindex_durable::{Durability, Options, Result, Store, Table, check, recover};
 
 /// `usual` times the environment's `TWINDEX_STRESS`.
 fn scaled(usual: u64) -> u64 {
@@ -117,36 +113,38 @@ impl Profile {
 
 // --- the writes
 
-/// A store, and what it is to have.
+/// A store in a file, and one in memory with which the same is done.
 struct Twin<'p> {
     store: Store,
-    model: Model,
+    memory: Store,
+    names: Vec<String>,
     profile: &'p Profile,
     turn: u64,
     next_table: usize,
 }
 
-fn number(value: Option<&Vec<u8>>) -> Option<i64> {
-    value.map_or(Some(0), |value| std::str::from_utf8(value).ok()?.parse().ok())
-}
-
 impl Twin<'_> {
+    /// Does the same with both, which answer the same.
+    fn both<T: Debug + PartialEq>(&self, act: impl Fn(&Store) -> Result<T>) {
+        let [file, memory] =
+            [&self.store, &self.memory].map(|store| act(store).map_err(|error| error.code()));
+        assert_eq!(file, memory);
+    }
+
+    fn on_table<T: Debug + PartialEq>(&self, name: &str, act: impl Fn(&Table) -> Result<T>) {
+        self.both(|store| act(&store.find_table(name)?.expect("both have the table")));
+    }
+
     fn make_table(&mut self, rng: &mut Rng) {
         let index = if rng.bool() { Index::Hash } else { Index::Sorted };
         // Some get the name of one that was dropped.
         let name =
             format!("table {}", if rng.bool() { self.next_table } else { rng.usize(..=self.next_table) });
         self.next_table += 1;
-        if !self.model.contains_key(&name) {
-            self.store.table(&name, index).unwrap();
-            self.model.insert(name, (index, Pairs::new()));
+        if !self.names.contains(&name) {
+            self.both(|store| store.table(&name, index).map(drop));
+            self.names.push(name);
         }
-    }
-
-    fn any(&mut self, rng: &mut Rng) -> (Table, String) {
-        let at = rng.usize(..self.model.len());
-        let name = self.model.keys().nth(at).unwrap().clone();
-        (self.store.find_table(&name).unwrap().unwrap(), name)
     }
 
     fn key(&mut self, rng: &mut Rng) -> Vec<u8> {
@@ -155,181 +153,103 @@ impl Twin<'_> {
     }
 
     fn step(&mut self, rng: &mut Rng) {
-        if self.model.is_empty() || rng.usize(..self.profile.of_tables) == 0 {
-            match rng.u8(..6) {
-                0 if !self.model.is_empty() => {
-                    let (_, name) = self.any(rng);
-                    assert!(self.store.drop_table(&name).unwrap());
-                    self.model.remove(&name);
+        let Some(name) = rng.choice(&self.names).cloned() else { return self.make_table(rng) };
+        if rng.usize(..self.profile.of_tables) == 0 {
+            return match rng.u8(..6) {
+                0 => {
+                    self.names.retain(|other| *other != name);
+                    self.both(|store| store.drop_table(&name));
                 }
-                1..3 if !self.model.is_empty() => {
-                    let (table, name) = self.any(rng);
-                    table.clear().unwrap();
-                    self.model.get_mut(&name).unwrap().1.clear();
-                }
+                1..3 => self.on_table(&name, Table::clear),
                 _ => self.make_table(rng),
-            }
-            return;
+            };
         }
-        let (table, name) = self.any(rng);
         let (key, value) = (self.key(rng), self.profile.value(rng));
-        let kind = rng.u8(..100);
-        if kind < 4 {
-            return self.batch(rng);
-        }
-        let pairs = &mut self.model.get_mut(&name).unwrap().1;
-        match kind {
+        match rng.u8(..100) {
+            0..4 => self.batch(rng),
             4..8 => {
                 let count = if rng.u8(..10) == 0 { 300 } else { rng.usize(..20) };
-                let many: Vec<_> = (0..count)
-                    .map(|_| {
-                        self.turn += 1;
-                        (self.profile.key(rng, self.turn), self.profile.value(rng))
-                    })
-                    .collect();
-                table.upsert_many(&many).unwrap();
-                pairs.extend(many);
+                let pairs: Vec<_> = (0..count).map(|_| (self.key(rng), self.profile.value(rng))).collect();
+                self.on_table(&name, |table| table.upsert_many(&pairs));
             }
             8..10 => {
-                let many: Vec<_> = (0..rng.usize(..20)).map(|_| self.profile.key(rng, self.turn)).collect();
-                table.delete_many(&many).unwrap();
-                pairs.retain(|key, _| !many.contains(key));
+                let keys: Vec<_> = (0..rng.usize(..20)).map(|_| self.profile.key(rng, self.turn)).collect();
+                self.on_table(&name, |table| table.delete_many(&keys));
             }
-            10..30 => {
-                let is_new = !pairs.contains_key(&key);
-                assert_eq!(table.insert(&key, &value).unwrap(), is_new);
-                pairs.entry(key).or_insert(value);
-            }
-            30..45 => assert_eq!(table.delete(&key).unwrap(), pairs.remove(&key).is_some()),
-            45..55 => {
-                let old = pairs.get_mut(&key);
-                assert_eq!(table.replace(&key, &value).unwrap(), old.is_some());
-                if let Some(old) = old {
-                    *old = value;
-                }
-            }
-            55..65 => match number(pairs.get(&key)) {
-                Some(old) => {
-                    assert_eq!(table.increment(&key, 7).unwrap(), old + 7);
-                    pairs.insert(key, (old + 7).to_string().into_bytes());
-                }
-                None => drop(table.increment(&key, 7).unwrap_err()),
-            },
-            _ => {
-                table.upsert(&key, &value).unwrap();
-                pairs.insert(key, value);
-            }
+            10..30 => self.on_table(&name, |table| table.insert(&key, &value)),
+            30..45 => self.on_table(&name, |table| table.delete(&key)),
+            45..55 => self.on_table(&name, |table| table.replace(&key, &value)),
+            55..65 => self.on_table(&name, |table| table.increment(&key, 7)),
+            _ => self.on_table(&name, |table| table.upsert(&key, &value)),
         }
     }
 
     /// Some writes at once, of which one may fail, or an expectation: then nothing is done.
     fn batch(&mut self, rng: &mut Rng) {
-        let mut batch: Batch = self.store.batch();
-        let mut after = BTreeMap::<String, BTreeMap<Vec<u8>, Option<Vec<u8>>>>::new();
-        let mut fails = false;
-        for _ in 0..rng.usize(..30) {
-            let (table, name) = self.any(rng);
-            let (key, value) = (self.key(rng), self.profile.value(rng));
-            let changed = after.entry(name.clone()).or_default();
-            let before = self.model[&name].1.get(&key);
-            let old = changed.get(&key).map_or(before, Option::as_ref);
-            let new = match rng.u8(..20) {
-                0 => {
-                    batch.expect(&table, &key, before.map(Vec::as_slice)).unwrap();
-                    continue;
-                }
-                1 if rng.u8(..8) == 0 => {
-                    batch.expect(&table, &key, Some(b"what no key has")).unwrap();
-                    fails = true;
-                    continue;
-                }
-                2..5 => {
-                    batch.increment(&table, &key, 1).unwrap();
-                    let sum = number(old).map(|old| old + 1);
-                    // What a batch does after the step that fails is not looked at.
-                    fails |= sum.is_none();
-                    sum.map(|sum| sum.to_string().into_bytes())
-                }
-                5..9 => {
-                    batch.delete(&table, &key).unwrap();
-                    None
-                }
-                9..12 => {
-                    batch.insert(&table, &key, &value).unwrap();
-                    old.cloned().or(Some(value))
-                }
-                12..14 => {
-                    batch.replace(&table, &key, &value).unwrap();
-                    old.is_some().then_some(value)
-                }
-                _ => {
-                    batch.upsert(&table, &key, &value).unwrap();
-                    Some(value)
-                }
-            };
-            changed.insert(key, new);
-        }
-        let result = batch.commit();
-        assert_eq!(result.is_err(), fails, "{result:?}");
-        if fails {
-            return;
-        }
-        for (name, changed) in after {
-            let pairs = &mut self.model.get_mut(&name).unwrap().1;
-            for (key, new) in changed {
-                match new {
-                    Some(value) => drop(pairs.insert(key, value)),
-                    None => drop(pairs.remove(&key)),
+        let (fails, count) = (rng.u8(..8) == 0, rng.usize(..30));
+        let write = |_| {
+            let name = rng.choice(&self.names).cloned().expect("there is a table");
+            self.turn += 1;
+            (name, rng.u8(..20), self.profile.key(rng, self.turn), self.profile.value(rng))
+        };
+        let writes: Vec<_> = (0..count).map(write).collect();
+        self.both(|store| {
+            let mut batch = store.batch();
+            for (name, verb, key, value) in &writes {
+                let table = &store.find_table(name)?.expect("both have the table");
+                match verb {
+                    0 => batch.expect(table, key, table.select(key)?.as_deref())?,
+                    1 if fails => batch.expect(table, key, Some(b"what no key has"))?,
+                    2..5 => batch.increment(table, key, 1)?,
+                    5..9 => batch.delete(table, key)?,
+                    9..12 => batch.insert(table, key, value)?,
+                    12..14 => batch.replace(table, key, value)?,
+                    _ => batch.upsert(table, key, value)?,
                 }
             }
-        }
+            batch.commit()
+        });
     }
 }
 
 // --- the comparison
 
-fn shown(store: &twindex::Store) -> Model {
-    let pairs = |table: &twindex::Table| {
-        let found: Vec<_> = table.iter().collect();
-        assert_eq!(found.len(), table.len());
-        if table.index() == Index::Sorted {
-            assert!(found.is_sorted_by(|one, next| one.0 < next.0), "in order");
-        }
-        found.into_iter().collect::<Pairs>()
-    };
-    store.tables().iter().map(|table| (table.name().to_owned(), (table.index(), pairs(table)))).collect()
-}
-
 #[track_caller]
-fn assert_same(found: &twindex::Store, model: &Model, what: &str) {
-    let found = shown(found);
-    assert!(found.keys().eq(model.keys()), "{what}: tables {:?}, not {:?}", found.keys(), model.keys());
-    for (name, (index, pairs)) in model {
-        assert_eq!(found[name].0, *index, "{what}: {name}");
-        for (key, value) in pairs {
-            let has = found[name].1.get(key);
+fn assert_same(found: &twindex::Store, memory: &Store, what: &str) {
+    let kinds = |store: &twindex::Store| {
+        store.tables().iter().map(|table| (table.name().to_owned(), table.index())).collect::<Vec<_>>()
+    };
+    let memory = memory.in_memory();
+    assert_eq!(kinds(found), kinds(memory), "{what}");
+    for (found, table) in found.tables().iter().zip(memory.tables()) {
+        let pairs: Vec<_> = found.iter().collect();
+        assert_eq!((pairs.len(), found.len()), (table.len(), table.len()), "{what}: {}", table.name());
+        if table.index() == Index::Sorted {
+            assert!(pairs.is_sorted_by(|one, next| one.0 < next.0), "{what}: in order");
+        }
+        for (key, value) in &table {
+            let has = found.select(&key);
             assert!(
-                has == Some(value),
-                "{what}: {name}: a key of {} bytes, {key:.20?}: {:?} bytes, not {}",
+                has.as_ref() == Some(&value),
+                "{what}: {}: a key of {} bytes, {key:.20?}: {:?} bytes, not {}",
+                table.name(),
                 key.len(),
-                has.map(Vec::len),
+                has.map(|has| has.len()),
                 value.len()
             );
         }
-        let more = found[name].1.keys().find(|key| !pairs.contains_key(*key));
-        assert_eq!(more, None, "{what}: {name}");
     }
 }
 
-fn read_in_every_way(path: &Path, model: &Model, limit: Option<usize>) {
-    assert_same(&twindex_durable::load(path).unwrap(), model, "load");
+fn read_in_every_way(path: &Path, memory: &Store, limit: Option<usize>) {
+    assert_same(&twindex_durable::load(path).unwrap(), memory, "load");
     let options = || limit.map_or_else(Options::new, |limit| Options::new().memory_limit(limit));
     let read_only = options().read_only(true).open(path).unwrap();
-    assert_same(read_only.in_memory(), model, "read only");
+    assert_same(read_only.in_memory(), memory, "read only");
     assert_eq!(check(path, |_| {}).unwrap().damage, []);
     let saved = path.with_extension("saved");
     recover(path, &saved, |_| {}).unwrap();
-    assert_same(&twindex_durable::load(&saved).unwrap(), model, "recovered");
+    assert_same(&twindex_durable::load(&saved).unwrap(), memory, "recovered");
     fs::remove_file(saved).unwrap();
 }
 
@@ -343,7 +263,8 @@ fn try_seed(seed: u64) {
         let options = if let Some(limit) = profile.limit { options.memory_limit(limit) } else { options };
         options.open(path).unwrap()
     };
-    let mut twin = Twin { store: open(&path), model: Model::new(), profile, turn: 0, next_table: 0 };
+    let (store, memory) = (open(&path), Store::new());
+    let mut twin = Twin { store, memory, names: Vec::new(), profile, turn: 0, next_table: 0 };
     for _ in 0..profile.tables {
         twin.make_table(&mut rng);
     }
@@ -368,16 +289,16 @@ fn try_seed(seed: u64) {
                 operation == refresh_at || (compact_at..compact_at.saturating_add(3)).contains(&operation);
             if let Some(follower) = follower.as_ref().filter(|_| is_to_refresh) {
                 follower.refresh().unwrap();
-                assert_same(follower.in_memory(), &twin.model, "followed");
+                assert_same(follower.in_memory(), &twin.memory, "followed");
             }
         }
         if let Some(compaction) = compaction {
             compaction.join().unwrap().unwrap();
         }
-        assert_same(twin.store.in_memory(), &twin.model, "in memory");
+        assert_same(twin.store.in_memory(), &twin.memory, "in memory");
         if let Some(follower) = &follower {
             follower.refresh().unwrap();
-            assert_same(follower.in_memory(), &twin.model, "followed to the end");
+            assert_same(follower.in_memory(), &twin.memory, "followed to the end");
         }
         let is_killed = rng.bool();
         if is_killed {
@@ -389,10 +310,10 @@ fn try_seed(seed: u64) {
             twin.store.close().unwrap();
         }
         if rng.bool() {
-            read_in_every_way(&path, &twin.model, profile.limit);
+            read_in_every_way(&path, &twin.memory, profile.limit);
         }
         twin.store = open(&path);
-        assert_same(twin.store.in_memory(), &twin.model, "opened");
+        assert_same(twin.store.in_memory(), &twin.memory, "opened");
     }
 }
 

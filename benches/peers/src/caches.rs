@@ -374,14 +374,16 @@ pub fn sizes(job: &Job<'_>) -> Fallible<Vec<Record>> {
 /// does nothing for as long as it writes, in turns of a millisecond: what it sees then is no write's doing.
 pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let pairs = u64::from(job.options.pairs);
-    let evicting = ours(CacheOptions::capacity(64 * pairs as usize));
+    // No cache is smaller than 64 KiB.
+    let capacity = (64 * pairs as usize).max(1 << 16);
+    let evicting = ours(CacheOptions::capacity(capacity));
     for number in 0..pairs {
         evicting.insert(bytes(number), [0; 64])?;
     }
     let mut numbers = pairs..3 * pairs;
     let mut records =
         measure(job, "evicting", || numbers.next().map(|number| evicting.insert(bytes(number), [0; 64])))?;
-    let held = evicting.memory() as f64 / (64 * pairs) as f64;
+    let held = evicting.memory() as f64 / capacity as f64;
     records.push(job.record("evicting: held for a byte", Unit::Bytes, held));
     drop(evicting);
 

@@ -12,8 +12,8 @@ use heed::{Database, EnvFlags, PutFlags};
 use tempfile::TempDir;
 use twindex::Index;
 use twindex_benches::{
-    Clock, Fallible, Job, KeyList, Options, Peer, Persistence, Record, Session, SortedSession, Unit,
-    fill_value, median, most_resident_bytes, shared,
+    Clock, Fallible, Job, KeyList, Options, Peer, Persistence, Record, Session, Unit, fill_value, median,
+    most_resident_bytes, shared,
 };
 use twindex_durable::{Dump as _, Durability, Store, Table};
 
@@ -30,54 +30,35 @@ fn options(persistence: Persistence) -> twindex_durable::Options {
     twindex_durable::Options::new().durability(durability(persistence)).compact_by_hand(true)
 }
 
-/// Twindex in a file: a table, hashed or sorted; with `ATOMIC` many pairs are one batch, all or nothing.
-pub struct InFile<const SORTED: bool, const ATOMIC: bool> {
+/// Messages in a sorted table in a file; with `ATOMIC` many are one batch, all or nothing.
+pub struct InFile<const ATOMIC: bool> {
     store: Store,
     table: Table,
     _folder: TempDir,
 }
 
-impl<const SORTED: bool, const ATOMIC: bool> Peer for InFile<SORTED, ATOMIC> {
-    const NAME: &'static str = if ATOMIC { "twindex-batch" } else { "twindex" };
-    shared!(Open<'p>, |peer| Open { store: &peer.store, table: &peer.table, is_atomic: ATOMIC });
+impl<const ATOMIC: bool> Peer for InFile<ATOMIC> {
+    const NAME: &'static str = if ATOMIC { "twindex-batch" } else { "twindex-file" };
+    shared!(&'p Self, |peer| peer);
 
     fn open(given: &Options) -> Self {
         let folder = given.new_folder().expect("a folder can be made");
         let store = options(given.persistence).compact_by_hand(false).open(folder.path().join("pairs.twx"));
         let store = store.unwrap_or_else(|error| panic!("{error}"));
-        let index = if SORTED { Index::Sorted } else { Index::Hash };
-        let table = store.table("pairs", index).expect("the name is valid");
+        let table = store.table("pairs", Index::Sorted).expect("the name is valid");
         Self { store, table, _folder: folder }
-    }
-
-    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
-        None
     }
 }
 
-impl<const SORTED: bool, const ATOMIC: bool> Drop for InFile<SORTED, ATOMIC> {
+impl<const ATOMIC: bool> Drop for InFile<ATOMIC> {
     fn drop(&mut self) {
         self.store.close().expect("the file is written");
     }
 }
 
-pub struct Open<'p> {
-    store: &'p Store,
-    table: &'p Table,
-    is_atomic: bool,
-}
-
-impl Session for Open<'_> {
+impl<const ATOMIC: bool> Session for &InFile<ATOMIC> {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.table.insert(key, value).expect("the log is written")
-    }
-
-    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
-        self.table.replace(key, value).expect("the log is written")
-    }
-
-    fn delete(&mut self, key: &[u8]) -> bool {
-        self.table.delete(key).expect("the log is written")
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -85,30 +66,16 @@ impl Session for Open<'_> {
     }
 
     fn insert_many(&mut self, pairs: &[(&[u8], &[u8])]) -> usize {
-        if self.is_atomic {
+        if ATOMIC {
             let mut batch = self.store.batch();
             for (key, value) in pairs {
-                batch.upsert(self.table, key, value).expect("the table is the store's");
+                batch.upsert(&self.table, key, value).expect("the table is the store's");
             }
             batch.commit().expect("the log is written");
             return pairs.len();
         }
         let took_effect = self.table.insert_many(pairs).expect("the log is written");
         took_effect.into_iter().filter(|&effect| effect).count()
-    }
-}
-
-impl SortedSession for Open<'_> {
-    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut cursor = self.table.cursor(first..).expect("the store is open");
-        let mut count = 0;
-        while count < limit
-            && let Some((key, value)) = cursor.scan_asc_next()
-        {
-            read(key, value);
-            count += 1;
-        }
-        count
     }
 }
 

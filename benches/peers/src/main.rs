@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use twindex_benches::{System, usual};
 
-const HERE: [System; 32] = [
+const HERE: [System; 31] = [
     System::hash::<maps::Sharded>(),
     System::hash::<maps::Papaya>(),
     System::hash::<maps::Scc>(),
@@ -34,10 +34,9 @@ const HERE: [System; 32] = [
     System::sorted::<redis::Redis<redis::Members>>(),
     System::sorted::<redis::Redis<redis::Records>>().named("redis-records"),
     System::list::<redis::Redis<redis::Lists>>().named("redis-lists"),
-    System::hash::<files::InFile<false, false>>().named("twindex-file"),
-    System::sorted::<files::InFile<true, false>>().named("twindex-file"),
-    System::sorted::<files::InFile<true, true>>().named("twindex-batch"),
-    System::sorted::<lmdb::InFile>(),
+    System::list::<files::InFile<false>>(),
+    System::list::<files::InFile<true>>(),
+    System::list::<lmdb::InFile>(),
     System::special(
         "twindex",
         &[
