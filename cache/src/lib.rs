@@ -4003,6 +4003,12 @@ impl Cache {
         Ok(self.get(key).map_or_else(|| self.turn(key, leader), Begun::Value))
     }
 
+    /// What [`begin`](Self::begin) does after a look-up has missed the key. It counts no second one.
+    pub fn begin_missed(&self, key: impl AsRef<[u8]>, leader: Leader) -> Result<Begun> {
+        check(key.as_ref(), &[])?;
+        Ok(self.turn(key.as_ref(), leader))
+    }
+
     /// What the caller is to do for a key. It is decided under the lock: no write, removal or computation comes in between.
     fn turn(&self, key: &[u8], leader: Leader) -> Begun {
         let hash = self.inner.hash(key);
