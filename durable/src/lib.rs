@@ -73,7 +73,9 @@ pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
-pub use crate::whole::{load, load_within, open_cache, read_cache, save, save_cache};
+pub use crate::whole::{
+    load, load_within, open_cache, read_cache, read_file, replace_file, save, save_cache,
+};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].
 pub fn open(path: impl AsRef<Path>) -> Result<Store> {

@@ -1,6 +1,6 @@
 //! Whole stores and caches, in memory, to files and from files.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -88,6 +88,50 @@ impl Drop for Saving {
     }
 }
 
+/// Replaces the file at `path` by what `write` writes, as [`save`] does, and fails as it does: the file of a cache, or of
+/// anything else that is whole or of no use.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pages.twx");
+/// twindex_durable::replace_file(&path, |to| to.write_all(b"all of it"))?;
+/// assert_eq!(std::fs::read(&path)?, b"all of it");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn replace_file(
+    path: impl AsRef<Path>,
+    mut write: impl FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let path = &resolve(path.as_ref());
+    let fill = &mut |new: &mut New<'_>| {
+        let mut buffer = BufWriter::with_capacity(1 << 18, new);
+        let written = write(&mut buffer).and_then(|()| buffer.flush());
+        // What is left is not written by the drop, which nobody hears of.
+        let _ = buffer.into_parts();
+        written.map_err(|source| crate::error::Error::io(path, source))
+    };
+    save_by(path, Make::IfAbsent, fill).map_err(to_engine)
+}
+
+/// The file at `path`, to be read from its beginning. An empty one counts as none ([`NotFound`](io::ErrorKind::NotFound)): a
+/// first [`replace_file`] that is under way, or was cut short, leaves one.
+pub fn read_file(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
+    let path = resolve(path.as_ref());
+    let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_not_empty(&*file).map(|()| file));
+    let file = open().map_err(|error| name_path(error, &path))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, WholeFile { file, path, offset: 0 })))
+}
+
+fn check_not_empty(file: &dyn File) -> Result<()> {
+    if file.len()? == 0 {
+        // The first save makes such a file, and puts what it wrote in its place at its end.
+        return Err(
+            io::Error::new(io::ErrorKind::NotFound, "it is empty: nothing was ever saved there").into()
+        );
+    }
+    Ok(())
+}
+
 /// Writes the cache, with the times at which its pairs expire, to the file at `path`. Replaces the file as [`save`] does, and
 /// fails as it does.
 ///
@@ -126,28 +170,23 @@ pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     let path = resolve(path.as_ref());
     let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_lengths(&*file).map(|()| file));
     let file = open().map_err(|error| name_path(error, &path))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
+    Ok(Box::new(BufReader::with_capacity(1 << 18, WholeFile { file, path, offset: 0 })))
 }
 
 /// That there is a cache, and no record of it claims more memory than what was really written.
 fn check_lengths(file: &dyn File) -> Result<()> {
-    if file.len()? == 0 {
-        // The first save makes such a file, and puts the cache in its place at its end.
-        return Err(
-            io::Error::new(io::ErrorKind::NotFound, "it is empty: no cache was ever saved there").into()
-        );
-    }
+    check_not_empty(file)?;
     check_cache_lengths(file)
 }
 
-/// The file of a cache from the start to the end.
-struct CacheFile {
+/// A file from its start to its end.
+struct WholeFile {
     file: Arc<dyn File>,
     path: PathBuf,
     offset: u64,
 }
 
-impl Read for CacheFile {
+impl Read for WholeFile {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(self.offset, bytes);
         let read =

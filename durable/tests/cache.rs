@@ -1,14 +1,14 @@
 //! A cache in a file.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use tempfile::tempdir;
 use twindex_durable::twindex::{Cache, CacheOptions, Error, Index, Result};
-use twindex_durable::{Store, check, load, read_cache, recover, save, save_cache};
+use twindex_durable::{Store, check, load, read_cache, read_file, recover, replace_file, save, save_cache};
 
 fn pages(count: u32) -> Cache {
     let store = Store::new();
@@ -176,4 +176,25 @@ fn damage_is_found() {
         assert!(report.version == 2 && report.damage.len() == 1, "byte {place}: {report:?}");
         assert!(report.damage[0].offset <= (place as u64).max(20), "byte {place}: {report:?}");
     }
+}
+
+#[test]
+fn file_that_could_not_be_replaced_stays_as_it_was() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("pages.twx");
+    let read = || {
+        let mut content = Vec::new();
+        read_file(&path).and_then(|mut file| Ok(file.read_to_end(&mut content)?)).map(|_| content)
+    };
+    assert!(matches!(read(), Err(Error::Io(error)) if error.kind() == ErrorKind::NotFound));
+    replace_file(&path, |to| to.write_all(&vec![1; 300_000])).unwrap();
+    let refused = replace_file(&path, |to| {
+        to.write_all(&vec![2; 300_001])?;
+        Err(ErrorKind::StorageFull.into())
+    });
+    assert!(matches!(refused, Err(Error::Io(error)) if error.kind() == ErrorKind::StorageFull));
+    assert_eq!(read().unwrap(), vec![1; 300_000]);
+    assert_eq!(names(folder.path()), ["pages.twx"]);
+    fs::write(&path, "").unwrap();
+    assert!(matches!(read(), Err(Error::Io(error)) if error.to_string().contains("it is empty")));
 }
