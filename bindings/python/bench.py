@@ -153,8 +153,8 @@ SYSTEMS: dict[str, dict[str, Callable[..., Any]]] = {
         "lmdb": Lmdb,
     },
     "cache": {
-        "twindex": lambda entries: twindex.Cache(maxsize=entries),
-        "twindex-str": lambda entries: twindex.Store().cache("c", maxsize=entries),
+        "twindex": lambda entries: twindex.Cache(max_entries=entries),
+        "twindex-str": lambda entries: twindex.Cache(max_entries=entries, keys="str", values="str"),
         "cachebox": lambda entries: module("cachebox").LRUCache(entries),
         "cachebox-fifo": lambda entries: module("cachebox").FIFOCache(entries),
         "cachetools": lambda entries: module("cachetools").LRUCache(entries),

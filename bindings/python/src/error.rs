@@ -16,7 +16,6 @@ mod classes {
     use pyo3::import_exception;
 
     // Those that share a code with the class that they derive from.
-    import_exception!(twindex.errors, CacheLimitError);
     import_exception!(twindex.errors, MissingFileError);
     import_exception!(twindex.errors, PairLengthError);
 }
@@ -38,7 +37,7 @@ fn raised(code: &str, arguments: impl PyErrArguments + 'static) -> PyErr {
 /// A Python exception, which the engine's errors turn into. In a box, so that a result is two words.
 pub(crate) struct Failure(Box<PyErr>);
 
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl From<PyErr> for Failure {
     #[cold]
@@ -92,14 +91,17 @@ impl From<twindex::Error> for Failure {
     }
 }
 
-/// What a write to a cache failed with.
-#[cold]
-pub(crate) fn of_cache(error: twindex::Error) -> Failure {
-    match error {
-        twindex::Error::MemoryLimit { .. } => {
-            Failure::from(classes::CacheLimitError::new_err(error.to_string()))
-        }
-        error => error.into(),
+impl From<twindex_cache::Error> for Failure {
+    #[cold]
+    fn from(error: twindex_cache::Error) -> Self {
+        use twindex_cache::Error as Cache;
+
+        let (code, message) = (error.code(), error.to_string());
+        Self::from(match error {
+            Cache::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
+            Cache::Io(error) => io_error(errno(&error), message),
+            _ => raised(code, message),
+        })
     }
 }
 
@@ -188,6 +190,24 @@ pub(crate) fn misuse(message: impl Into<String>) -> Failure {
 #[cold]
 pub(crate) fn option(message: impl Into<String>) -> Failure {
     Failure::from(raised("TWINDEX_RANGE", message.into()))
+}
+
+/// A capacity or a number of pairs that no cache has.
+#[cold]
+pub(crate) fn capacity(message: String) -> Failure {
+    Failure::from(raised("TWINDEX_CAPACITY", message))
+}
+
+/// A time that no pair can live.
+#[cold]
+pub(crate) fn ttl(message: String) -> Failure {
+    Failure::from(raised("TWINDEX_TTL", message))
+}
+
+/// A cache that was saved with other codecs.
+#[cold]
+pub(crate) fn wrong_codec(message: String) -> Failure {
+    Failure::from(raised("TWINDEX_WRONG_CODEC", message))
 }
 
 /// A value that its codec cannot encode or decode.

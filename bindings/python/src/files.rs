@@ -63,7 +63,7 @@ pub(crate) fn open<'py>(
         options = options.progress(telling.teller());
     }
     let opened = telling.wait_for(py, move || options.open(&file))?;
-    let store = Bound::new(py, Store::new_of(py, opened)?)?;
+    let store = Bound::new(py, Store::new_of(opened))?;
     py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
     Ok(store)
 }

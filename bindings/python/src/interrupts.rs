@@ -9,7 +9,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use twindex_finalization::attach;
 
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
 pub(crate) const AT_ONCE: usize = 16 << 10;
@@ -118,10 +118,10 @@ impl<T> Interruptible<T> {
     }
 
     /// What the engine made of it, or why it was ended.
-    pub(crate) fn result<R>(self, made: twindex::Result<R>) -> Result<(R, T)> {
+    pub(crate) fn result<R, E: Into<Failure>>(self, made: std::result::Result<R, E>) -> Result<(R, T)> {
         match self.failure {
             Some(failure) => Err(failure.into()),
-            None => Ok((made?, self.bytes)),
+            None => Ok((made.map_err(Into::into)?, self.bytes)),
         }
     }
 

@@ -39,7 +39,8 @@ pub(crate) enum Yields {
 /// (('a', 1), [('b', 2)])
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Scan {
-    store: Arc<Shared>,
+    /// None where it is over a cache.
+    store: Option<Arc<Shared>>,
     codecs: Codecs,
     yields: Yields,
     state: Attached<State>,
@@ -60,6 +61,7 @@ enum Source {
     Ascending(Box<twindex::Cursor>),
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
+    Cache(twindex_cache::Iter),
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -114,6 +116,7 @@ impl State {
             Source::Ascending(cursor) => cursor.steps(false, size, read),
             Source::Descending(cursor) => cursor.steps(true, size, read),
             Source::Unordered(all) => read_each(size, || all.next_shared(), read),
+            Source::Cache(all) => read_each(size, || all.next(), read),
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
         self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
@@ -123,9 +126,9 @@ impl State {
 }
 
 /// Reads so many pairs, or fewer where there is no room for more; how many that were.
-fn read_each<K: AsRef<[u8]>>(
+fn read_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     size: usize,
-    mut next: impl FnMut() -> Option<(K, twindex::Value)>,
+    mut next: impl FnMut() -> Option<(K, V)>,
     mut read: impl FnMut(&[u8], &[u8]) -> bool,
 ) -> usize {
     let mut pairs = 0;
@@ -133,7 +136,7 @@ fn read_each<K: AsRef<[u8]>>(
         && let Some((key, value)) = next()
     {
         pairs += 1;
-        if !read(key.as_ref(), &value) {
+        if !read(key.as_ref(), value.as_ref()) {
             break;
         }
     }
@@ -151,7 +154,7 @@ impl Scan {
     ) -> Self {
         let cursor = Box::new(cursor);
         let source = if reverse { Source::Descending(cursor) } else { Source::Ascending(cursor) };
-        Self::new(store, source, codecs, yields, limit)
+        Self::new(Some(store), source, codecs, yields, limit)
     }
 
     pub(crate) fn over_table(
@@ -163,19 +166,20 @@ impl Scan {
         if table.index() == Index::Sorted {
             return Self::over_range(store, table.cursor(..), codecs, yields, false, None);
         }
-        Self::new(store, Source::Unordered(table.iter()), codecs, yields, None)
+        Self::new(Some(store), Source::Unordered(table.iter()), codecs, yields, None)
     }
 
-    pub(crate) fn over_cache(
-        store: Arc<Shared>,
-        cache: &twindex::Cache,
+    pub(crate) fn over_cache(cache: &twindex_cache::Cache, codecs: Codecs, yields: Yields) -> Self {
+        Self::new(None, Source::Cache(cache.iter()), codecs, yields, None)
+    }
+
+    fn new(
+        store: Option<Arc<Shared>>,
+        source: Source,
         codecs: Codecs,
         yields: Yields,
+        limit: Option<usize>,
     ) -> Self {
-        Self::new(store, Source::Unordered(cache.iter()), codecs, yields, None)
-    }
-
-    fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {
         // Who asks for so many pairs wants them all, who names no number may want few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
         let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0 };
@@ -199,6 +203,10 @@ impl Scan {
             py.detach(|| ());
         }
         py.check_signals()?;
+        // A cache's is that of the parent in a child of fork. A store's is refused before.
+        if self.state.with(py, |state| state.source.is_foreign()) {
+            return Err(error::forked());
+        }
         let read_ahead = |state: &mut State| {
             // The signal's handler may have done so.
             if state.ahead.made.is_empty() {
@@ -242,7 +250,9 @@ impl Scan {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
-        self.store.check_open()?;
+        if let Some(store) = &self.store {
+            store.check_open()?;
+        }
         let made = match self.state.with(py, State::next) {
             Some(made) => Some(made?),
             None => self.next_block(py)?,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use pyo3::{PyTraverseError, PyVisit};
 use twindex::{Index, TableOptions};
 use twindex_durable::{Dump, Progress};
 
@@ -13,10 +12,9 @@ use crate::allocation::gather;
 use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
-use crate::cache::{Cache, CacheArguments, CacheObjects, Capacity, Ttl};
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
-use crate::error::{self, Result};
+use crate::error::{self, Failure, Result};
 use crate::interrupts::{Interruptible, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
@@ -45,11 +43,11 @@ use crate::table::Table;
 /// >>> store.closed
 /// True
 #[pyclass(frozen, weakref, module = "twindex")]
-pub(crate) struct Store(Arc<Shared>, CacheObjects);
+pub(crate) struct Store(Arc<Shared>);
 
 impl Store {
-    pub(crate) fn new_of(py: Python<'_>, engine: impl Into<twindex_durable::Store>) -> Result<Self> {
-        Ok(Self(Shared::new(engine), CacheObjects::new(py)?))
+    pub(crate) fn new_of(engine: impl Into<twindex_durable::Store>) -> Self {
+        Self(Shared::new(engine))
     }
 
     /// The store for work on another thread, unless it was closed.
@@ -65,23 +63,19 @@ impl Store {
         let (engine, _) = reader.result(loaded)?;
         let pairs = engine.tables().iter().map(|table| table.len() as u64).sum();
         telling.teller()(Progress { pairs, bytes: bytes.len() as u64 });
-        telling.end(py, Self::new_of(py, engine))
+        telling.end(py, Ok::<_, Failure>(Self::new_of(engine)))
     }
 }
 
 #[pymethods]
 impl Store {
-    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.1.visit(&visit)
-    }
-
     #[new]
     #[pyo3(signature = (memory_limit=None))]
-    fn new(py: Python<'_>, memory_limit: Option<Count>) -> Result<Self> {
+    fn new(memory_limit: Option<Count>) -> Result<Self> {
         check_memory()?;
         let engine = twindex::Store::new();
         engine.set_memory_limit(memory_limit.map(|Count(bytes)| bytes));
-        Self::new_of(py, engine)
+        Ok(Self::new_of(engine))
     }
 
     /// Opens the table of this name, or creates it.
@@ -137,79 +131,6 @@ impl Store {
         let table = py.detach(|| store.table_with(&name.0, options))?;
         let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
-    }
-
-    /// Opens the cache of this name, or creates it: see `Cache`, which says what the arguments are.
-    ///
-    /// A cache that is there keeps its capacity, its time to live and its function `on_evict`. It may be opened without any of
-    /// them, and with no codecs: then it has those that it was created with, "str" by default. It is not in the store's
-    /// log. What it takes counts towards the store's memory limit. No table can have its name.
-    ///
-    /// >>> store = Store()
-    /// >>> pages = store.cache("pages", capacity=64_000_000, ttl=60)
-    /// >>> pages["/"] = "<h1>Hello"
-    /// >>> store.cache("pages")["/"], store.caches()
-    /// ('<h1>Hello', ['pages'])
-    #[pyo3(
-        signature = (name, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
-    )]
-    fn cache(
-        &self,
-        py: Python<'_>,
-        name: Text,
-        capacity: Option<Capacity>,
-        maxsize: Option<Capacity>,
-        ttl: Option<Ttl>,
-        keys: Option<&Bound<'_, PyAny>>,
-        values: Option<&Bound<'_, PyAny>>,
-        on_evict: Option<&Bound<'_, PyAny>>,
-    ) -> Result<Cache> {
-        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?;
-        Cache::open_in(py, Arc::clone(&self.0), &self.1, &name.0, arguments)
-    }
-
-    /// Loads the cache that `Cache.save` wrote to a file, or `Cache.dump` to bytes, into this store. It gets this name, which
-    /// nothing in the store may have.
-    ///
-    /// `Cache.load` says what the arguments are, but the codecs are those of the cache that was saved: name them only where
-    /// they are "object", "pickle" or your own.
-    ///
-    /// >>> store = Store()
-    /// >>> pages = store.cache("pages", capacity=64_000_000)
-    /// >>> pages["/"] = "<h1>Hello"
-    /// >>> store.load_cache("copy", pages.dump())["/"]
-    /// '<h1>Hello'
-    #[pyo3(
-        signature = (name, source, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
-    )]
-    fn load_cache(
-        &self,
-        name: Text,
-        source: &Bound<'_, PyAny>,
-        capacity: Option<Capacity>,
-        maxsize: Option<Capacity>,
-        ttl: Option<Ttl>,
-        keys: Option<&Bound<'_, PyAny>>,
-        values: Option<&Bound<'_, PyAny>>,
-        on_evict: Option<&Bound<'_, PyAny>>,
-    ) -> Result<Cache> {
-        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?;
-        Cache::load_into(source, Arc::clone(&self.0), &self.1, &name.0, arguments)
-    }
-
-    /// The name of every cache, by name.
-    fn caches<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        let caches = self.0.open()?.in_memory().caches();
-        let names = gather(py, caches.iter().map(|cache| Ok(objects::text(py, cache.name())?)))?;
-        Ok(objects::list(py, names)?)
-    }
-
-    /// Removes a cache and its pairs; whether it was there. Writes by its handles raise `TableDroppedError` from then on.
-    #[pyo3(signature = (name))]
-    fn drop_cache(&self, py: Python<'_>, name: Text) -> Result<bool> {
-        let store = self.0.open()?.in_memory();
-        self.1.forget(py, &name.0)?;
-        Ok(py.detach(|| store.drop_cache(&name.0)))
     }
 
     /// The name and index of every table, by name.
@@ -452,7 +373,7 @@ impl Store {
         if let Some(path) = path_of(source)? {
             let teller = telling.teller();
             let load = move || twindex_durable::load_within(&path, limit, teller);
-            return Self::new_of(py, telling.wait_for(py, load)?);
+            return Ok(Self::new_of(telling.wait_for(py, load)?));
         }
         match Buffer::of("source", source)? {
             Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?, limit, &telling),
@@ -481,10 +402,6 @@ impl Store {
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();
-            }
-            // Not cleared: one that is being saved must not take a good file's place as what is left of it.
-            for cache in engine.in_memory().caches() {
-                engine.in_memory().drop_cache(cache.name());
             }
             Ok::<_, twindex_durable::Error>(())
         })??)

@@ -11,25 +11,34 @@ use crate::groups::Groups;
 use crate::interrupts::Interrupts;
 use crate::memory::check_memory;
 
-/// Gives a class these methods. It has `open`, `find`, `take`, `shared`, `swap`, `change`, `in_turns` and `codecs`, and
-/// an engine that does verbs for many keys as is said here.
+/// What does the verbs of a class outside the interpreter.
+pub(crate) trait Engine: Sync {
+    type Error;
+
+    /// Gives the key this value, present or not.
+    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
+    /// Adds the pair where the key is absent; whether it was.
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error>;
+    fn delete(&self, key: &[u8]) -> Result<bool, Self::Error>;
+    /// Writes nothing, where that may be written.
+    fn leave(&self, key: &[u8]) -> Result<bool, Self::Error>;
+    fn increment(&self, key: &[u8], by: i64) -> Result<i64, Self::Error>;
+    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>, Self::Error>;
+    fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
+    fn contains_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
+    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>, Self::Error>;
+}
+
+/// Gives a class these methods. It has `open`, `find`, `take`, `stored`, `swap`, `change`, `in_turns` and `codecs`.
 macro_rules! shared_verbs {
-    (
-        $class:ident,
-        $engine:ty,
-        $error:ty,
-        upsert: $upsert:expr,
-        delete: $delete:expr,
-        contains: $contains:expr,
-        increment: $increment:expr
-    ) => {
+    ($class:ident, $engine:ty) => {
         impl $class {
             /// Converts pairs, then writes them by `write` outside the interpreter.
             fn write_many(
                 &self,
                 py: Python<'_>,
                 pairs: &Groups<'_, 2>,
-                write: impl Sync + Fn(&$engine, &[(Encoded<'_>, Encoded<'_>)]) -> std::result::Result<Vec<bool>, $error>,
+                write: impl Sync + Fn(&$engine, &[(Encoded<'_>, Encoded<'_>)]) -> std::result::Result<Vec<bool>, <$engine as Engine>::Error>,
             ) -> Result<Flags> {
                 let encoded = encode_pairs(py, &self.codecs, pairs)?;
                 let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
@@ -42,7 +51,7 @@ macro_rules! shared_verbs {
                 &self,
                 py: Python<'_>,
                 bytes: usize,
-                write: impl Send + FnOnce(&$engine) -> std::result::Result<T, $error>,
+                write: impl Send + FnOnce(&$engine) -> std::result::Result<T, <$engine as Engine>::Error>,
             ) -> Result<T> {
                 crate::memory::check_memory()?;
                 self.change(py, bytes, write)
@@ -58,7 +67,7 @@ macro_rules! shared_verbs {
                 use crate::returned::Returned;
 
                 let py = change.py();
-                let bytes = self.shared(key)?;
+                let bytes = self.stored(key)?;
                 let value = match &bytes {
                     Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
                     None => default.cloned(),
@@ -73,7 +82,7 @@ macro_rules! shared_verbs {
                 if old == new {
                     let bytes = new.map_or(0, <[u8]>::len);
                     return self
-                        .write(py, bytes, |pairs| pairs.alter(key, |_| twindex::Change::Keep))
+                        .write(py, bytes, |pairs| Engine::leave(pairs, key.as_ref()))
                         .map(Some);
                 }
                 Ok(self.swap(py, key, old, new)?.then_some(true))
@@ -85,7 +94,7 @@ macro_rules! shared_verbs {
             fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
                 let value = self.codecs.values.encode(value)?;
-                self.write(py, value.len(), |pairs| pairs.upsert(&key, &value)).map(drop)
+                self.write(py, value.len(), |pairs| Engine::set(pairs, key.as_ref(), value.as_ref()))
             }
 
             fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
@@ -141,25 +150,9 @@ macro_rules! shared_verbs {
                 self.find(key)
             }
 
-            /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
-            ///
-            /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
-            /// deleted, and keeps its memory in use for as long as the view is there.
-            #[pyo3(signature = (key, /))]
-            fn view<'py>(
-                &self,
-                key: &Bound<'py, PyAny>,
-            ) -> Result<Option<Bound<'py, pyo3::types::PyMemoryView>>> {
-                let value = self.shared(&self.codecs.keys.encode_sought(key)?)?;
-                value.map(|value| crate::value::view(key.py(), value)).transpose()
-            }
-
             /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError` where that
             /// is not given. A cache's `on_evict` is not told.
-            #[pyo3(
-                                                        signature = (key, default=Given::Nothing, /),
-                                                        text_signature = "($self, key, default=..., /)"
-                                                    )]
+            #[pyo3(signature = (key, default=Given::Nothing, /), text_signature = "($self, key, default=..., /)")]
             fn pop<'py>(
                 &self,
                 key: &Bound<'py, PyAny>,
@@ -187,7 +180,7 @@ macro_rules! shared_verbs {
                     }
                     let default = default.map_or_else(|| py.None().into_bound(py), Clone::clone);
                     let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(&default)?);
-                    if self.write(py, value.len(), |pairs| pairs.insert(&key, &value))? {
+                    if self.write(py, value.len(), |pairs| Engine::insert(pairs, key.as_ref(), value.as_ref()))? {
                         return self.codecs.values.decode(py, value.as_ref());
                     }
                     py.check_signals()?;
@@ -198,7 +191,7 @@ macro_rules! shared_verbs {
             #[pyo3(signature = (key, /))]
             fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-                self.change(py, 0, |pairs| pairs.delete(&key))
+                self.change(py, 0, |pairs| Engine::delete(pairs, key.as_ref()))
             }
 
             /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value
@@ -248,7 +241,7 @@ macro_rules! shared_verbs {
             fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
                 self.codecs.values.check_decimal()?;
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-                self.write(py, 0, |pairs| pairs.increment(&key, by.0))
+                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0))
             }
 
             /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
@@ -268,7 +261,7 @@ macro_rules! shared_verbs {
                 pairs: Given<'_, '_>,
                 keywords: Option<&Bound<'_, pyo3::types::PyDict>>,
             ) -> Result<()> {
-                self.write_many(py, &updates(pairs, keywords)?, $upsert).map(drop)
+                self.write_many(py, &updates(pairs, keywords)?, Engine::set_many).map(drop)
             }
 
             /// `delete` for each key: whether each took effect.
@@ -277,7 +270,7 @@ macro_rules! shared_verbs {
                 let py = keys.py();
                 let keys = Keys::new(keys, &self.codecs.keys)?;
                 let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
-                self.in_turns(py, &keys, Encoded::len, $delete).map(Flags)
+                self.in_turns(py, &keys, Encoded::len, Engine::delete_many).map(Flags)
             }
 
             /// Whether each key is there.
@@ -286,7 +279,7 @@ macro_rules! shared_verbs {
                 let py = keys.py();
                 let keys = Keys::new(keys, &self.codecs.keys)?;
                 let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
-                self.in_turns(py, &keys, Encoded::len, $contains).map(Flags)
+                self.in_turns(py, &keys, Encoded::len, Engine::contains_many).map(Flags)
             }
 
             /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -300,7 +293,7 @@ macro_rules! shared_verbs {
                 let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
                 let amounts = encode_amounts(py, &self.codecs, &groups)?;
                 let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-                self.in_turns(py, &amounts, bytes, $increment).map(Sums)
+                self.in_turns(py, &amounts, bytes, Engine::increment_many).map(Sums)
             }
 
             /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for

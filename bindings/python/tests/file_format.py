@@ -241,44 +241,6 @@ class Writer:
         self.record(SYNCED, struct.pack("<Q", len(self.content)))
 
 
-class Cached(NamedTuple):
-    """A pair of a cache: its value, when it expires in milliseconds since 1970, and its rank."""
-
-    value: bytes
-    expires: int | None = None
-    rank: int = 0
-
-    def stored(self) -> bytes:
-        expires = b"" if self.expires is None else struct.pack("<Q", self.expires)
-        return self.value + expires + bytes([self.rank | bool(expires) << 2])
-
-
-@dataclass
-class Cache:
-    """What a file says of a cache. None is no such capacity, or for ever; `saved` is in milliseconds since 1970."""
-
-    table: Table
-    capacity: int | None
-    maxsize: int | None
-    ttl: int | None
-    saved: int
-    pairs: dict[bytes, Cached] = field(default_factory=dict)
-
-
-class CacheWriter(Writer):
-    """The file of a cache."""
-
-    version = 2
-
-    def __init__(self, cache: Cache) -> None:
-        super().__init__(0)
-        sizes = [NONE if size is None else size for size in (cache.capacity, cache.maxsize, cache.ttl)]
-        described = varint(0) + varint(len(cache.pairs)) + struct.pack("<4Q", *sizes, cache.saved)
-        self.record(TABLE, described + cache.table.entry())
-        self.record(PAIRS, varint(0) + pack_pairs((key, pair.stored()) for key, pair in cache.pairs.items()))
-        self.record(END, struct.pack("<Q", len(cache.pairs)))
-
-
 # Reading
 
 
@@ -379,49 +341,6 @@ class Records:
         if len(payload) < length or sums(self.salt, offset, head, payload)[1] != crc:
             return None
         return head[0], Input(payload)
-
-
-class CacheReader(Records):
-    """The cache that is in a file."""
-
-    version = 2
-
-    def __init__(self, content: bytes | bytearray) -> None:
-        super().__init__(content)
-        kind, payload = self.valid(HEADER)
-        if kind != TABLE or payload.varint() != 0:
-            raise DamagedError("no record that describes the cache")
-        _hint = payload.varint()
-        capacity, maxsize, ttl, saved = (payload.u64() for _ in range(4))
-        size = {NONE: None}
-        sizes = size.get(capacity, capacity), size.get(maxsize, maxsize), size.get(ttl, ttl)
-        self.cache = Cache(table_of(0, payload), *sizes, saved)
-        offset, count = HEADER + HEAD + len(payload.content), 0
-        while True:
-            kind, payload = self.valid(offset)
-            offset += HEAD + len(payload.content)
-            if kind == END:
-                break
-            if kind != PAIRS or payload.varint() != 0:
-                raise DamagedError(f"a record of kind {kind} in a cache")
-            for key, stored in unpack_pairs(payload):
-                self.cache.pairs[key] = self.cached(stored)
-                count += 1
-        if payload.u64() != count:
-            raise DamagedError("the number of pairs")
-
-    def valid(self, offset: int) -> tuple[int, Input]:
-        record = self.record(offset)
-        if record is None:
-            raise DamagedError(f"no valid record at {offset} of a cache")
-        return record
-
-    def cached(self, stored: bytes) -> Cached:
-        if not stored or stored[-1] > 7 or (stored[-1] & 4 and len(stored) < 9):
-            raise DamagedError("how a pair stands")
-        if stored[-1] & 4:
-            return Cached(stored[:-9], int.from_bytes(stored[-9:-1], "little"), stored[-1] & 3)
-        return Cached(stored[:-1], None, stored[-1])
 
 
 class Reader(Records):

@@ -39,8 +39,9 @@ def expire(cache: twindex.Cache[Any, Any], key: object) -> None:
 
 
 def test_times_to_live_are_seconds_deltas_or_infinite() -> None:
-    cache = twindex.Cache(maxsize=100, ttl=timedelta(hours=1))
-    assert (cache.default_ttl, twindex.Cache(maxsize=100).default_ttl) == (3600, None)
+    cache = twindex.Cache(max_entries=100, ttl=timedelta(hours=1))
+    assert (cache.default_ttl, twindex.Cache(max_entries=100).default_ttl) == (3600, None)
+    assert twindex.Cache(max_entries=100, ttl=math.inf, time_to_idle=math.inf).time_to_idle is None
     cache["default"] = 1
     cache.upsert("short", 2, ttl=0.02)
     cache.upsert("ever", 3, ttl=math.inf)
@@ -55,38 +56,60 @@ def test_times_to_live_are_seconds_deltas_or_infinite() -> None:
 @pytest.mark.parametrize(
     ("error", "message", "options"),
     [
-        (twindex.OptionError, "needs a capacity", {}),
-        (twindex.OptionError, "not both", {"capacity": 1_000_000, "maxsize": 1}),
-        (twindex.OptionError, "at least 1, not 0", {"maxsize": 0}),
-        (twindex.OptionError, "at least 1, not -1", {"capacity": -1}),
-        # A size that no computer has was said to be less than 1, and a time far below 0 was taken for no end.
-        (twindex.OptionError, f"at most {2**64 - 2}, not {2**64}", {"maxsize": 2**64}),
-        (twindex.OptionError, f"at most {2**64 - 2}, not {10**30}", {"capacity": 10**30}),
-        (twindex.OptionError, "ttl is 0 or more", {"maxsize": 1, "ttl": -(10**400)}),
-        (twindex.OptionError, "ttl .*-1", {"maxsize": 1, "ttl": -1}),
-        (twindex.OptionError, "ttl .*nan", {"maxsize": 1, "ttl": math.nan}),
-        (twindex.ArgumentTypeError, "ttl .*'1'", {"maxsize": 1, "ttl": "1"}),
-        (twindex.ArgumentTypeError, "ttl .*True", {"maxsize": 1, "ttl": True}),
-        (twindex.OptionError, "unknown codec of keys", {"maxsize": 1, "keys": "json"}),
-        (twindex.OptionError, "unknown codec of values", {"maxsize": 1, "values": "yaml"}),
-        (twindex.ArgumentTypeError, "int, not float: 1.5", {"maxsize": 1.5}),
-        (twindex.ArgumentTypeError, "int, not str: '1'", {"capacity": "1"}),
-        (twindex.ArgumentTypeError, "on_evict must be callable", {"maxsize": 1, "on_evict": 1}),
-        (twindex.ArgumentTypeError, "keys must be", {"maxsize": 1, "keys": 1}),
-        (twindex.MemoryLimitError, "100", {"capacity": 100}),
+        (twindex.CapacityError, "needs a capacity", {}),
+        (twindex.CapacityError, "minimum is 65536", {"capacity": 100}),
+        (twindex.CapacityError, "max_entries is at least 1 .* not 0", {"max_entries": 0}),
+        (twindex.CapacityError, "capacity is at least 1 .* not -1", {"capacity": -1}),
+        (twindex.CapacityError, f"maxsize .*at most {2**64 - 2}, not {2**64}", {"maxsize": 2**64}),
+        (twindex.OptionError, "give one of them", {"max_entries": 1, "maxsize": 1}),
+        (twindex.ArgumentTypeError, "max_entries must be int or None, not float: 1.5", {"max_entries": 1.5}),
+        (twindex.ArgumentTypeError, "capacity must be int or None, not str: '1'", {"capacity": "1"}),
+        *[
+            (error, f"{name} .*{ttl}", {"max_entries": 1, name: ttl})
+            for name in ("ttl", "time_to_idle", "stale_for")
+            for ttl, error in {
+                0: twindex.TtlError,
+                -1: twindex.TtlError,
+                -math.inf: twindex.TtlError,
+                math.nan: twindex.TtlError,
+                1e11: twindex.TtlError,
+                10**30: twindex.TtlError,
+                "1": twindex.ArgumentTypeError,
+                True: twindex.ArgumentTypeError,
+            }.items()
+        ],
+        (twindex.TtlError, "ttl .* 1000000", {"max_entries": 1, "ttl": 10**400}),
+        (twindex.TtlError, "ttl .*timedelta", {"max_entries": 1, "ttl": timedelta(0)}),
+        (twindex.OptionError, "unknown codec of keys", {"max_entries": 1, "keys": "json"}),
+        (twindex.OptionError, "unknown codec of values", {"max_entries": 1, "values": "yaml"}),
+        (twindex.ArgumentTypeError, "on_evict must be callable", {"max_entries": 1, "on_evict": 1}),
+        (twindex.ArgumentTypeError, "keys must be", {"max_entries": 1, "keys": 1}),
     ],
 )
 def test_wrong_options_are_named(error: type[Exception], message: str, options: Any) -> None:
-    for make in (twindex.Cache, lambda **options: twindex.Store().cache("c", **options)):
-        with pytest.raises(error, match=message):
-            make(**options)
+    for make in (twindex.Cache, partial(twindex.Cache.load, twindex.Cache(max_entries=1).dump())):
+        if options:
+            with pytest.raises(error, match=message):
+                make(**options)
+    with pytest.raises(error, match=message):
+        twindex.Cache(**options)
 
 
 def test_wrong_uses_say_what_to_do() -> None:
-    cache = twindex.Cache(maxsize=1)
-    for ttl, error in ((-1, twindex.OptionError), ("1", twindex.ArgumentTypeError)):
-        with pytest.raises(error, match="ttl"):
-            cache.upsert("a", 1, ttl=ttl)  # type: ignore[arg-type]
+    cache = twindex.Cache(max_entries=1)
+    for ttl, error in ((-1, twindex.TtlError), (0, twindex.TtlError), ("1", twindex.ArgumentTypeError)):
+        calls: list[Callable[[], object]] = [
+            lambda ttl=ttl: cache.upsert("a", 1, ttl=ttl),  # type: ignore[misc]
+            lambda ttl=ttl: cache.insert_many({"a": 1}, ttl=ttl),  # type: ignore[misc]
+            lambda ttl=ttl: cache.touch("a", ttl),  # type: ignore[misc]
+            lambda ttl=ttl: cache.get_or_compute("a", int, ttl=ttl),  # type: ignore[misc]
+            lambda ttl=ttl: asyncio.run(  # type: ignore[misc]
+                twindex.aio.get_or_compute(cache, "a", asyncio.Event().wait, ttl=ttl)
+            ),
+        ]
+        for call in calls:
+            with pytest.raises(error, match="ttl"):
+                call()
     for copied in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match=r"cannot be pickled.*dump\(\)"):
             copied(cache)
@@ -97,31 +120,70 @@ def test_wrong_uses_say_what_to_do() -> None:
     for key, value in [(threading.Lock(), 1), ("a", (item for item in ""))]:
         with pytest.raises(twindex.Error):
             cache.upsert(key, value)
-    assert (len(cache), twindex.Cache(maxsize=sys.maxsize, ttl=10**400).default_ttl) == (0, None)
+    assert (len(cache), len(twindex.Cache(max_entries=sys.maxsize))) == (0, 0)
 
 
-def test_cache_of_a_store_has_a_name_and_closes_with_it() -> None:
-    store = twindex.Store()
-    store.table("t")
-    cache = store.cache("c", maxsize=10, keys="int", values="json")
-    cache[1] = {"a": None}
-    again: twindex.Cache[Any, Any] = store.cache(*["c"])
-    assert (again.codecs, again.maxsize, again[1]) == (("int", "json"), 10, {"a": None})
-    assert store.caches() == ["c"]
-    with pytest.raises(twindex.NameInUseError, match="t"):
-        store.cache("t", maxsize=1)
-    with pytest.raises(twindex.NameInUseError, match="c"):
-        store.table("c")
-    with pytest.raises(twindex.WrongCodecError):
-        store.cache("c", values="int")
-    assert store.drop_cache("c")
-    assert not store.drop_cache("c")
-    with pytest.raises(twindex.TableDroppedError):
-        cache[1] = 2
-    store.close()
-    for use in (lambda: cache.get(1), lambda: cache.upsert(1, 1), lambda: len(cache), cache.stats):
-        with pytest.raises(twindex.ClosedError):
-            use()
+def test_capacity_bounds_bytes_and_max_entries_pairs() -> None:
+    cache = twindex.Cache(capacity=1_000_000, max_entries=50, keys="int", values="bytes")
+    assert (cache.capacity, cache.max_entries, cache.maxsize, cache.codecs) == (
+        1_000_000,
+        50,
+        50,
+        ("int", "bytes"),
+    )
+    for number in range(100):
+        cache[number] = bytes(10_000)
+    assert len(cache) == cache.currsize == 50
+    cache.shrink_to(100_000)
+    assert cache.capacity == 100_000
+    assert 0 < cache.memory <= 100_000
+    assert (len(cache), cache.stats()["evictions"]) == (100 - cache.stats()["evictions"], 100 - len(cache))
+    with pytest.raises(twindex.CapacityError, match="minimum"):
+        cache.shrink_to(5)
+
+
+def test_value_that_is_too_large_is_refused_and_a_computed_one_returned() -> None:
+    cache = twindex.Cache(capacity=100_000)
+    large, cache["a"] = bytes(200_000), 1
+    assert not cache.upsert("a", large)
+    assert cache.upsert_many({"b": 2, "c": large}) == [True, False]
+    cache["text"] = "text"
+    refused: list[Callable[[], object]] = [
+        lambda: cache.__setitem__("a", large),
+        lambda: cache.update(a=large),
+        lambda: cache.insert("d", large),
+        lambda: cache.replace("a", large),
+        lambda: cache.setdefault("d", large),
+        lambda: cache.alter("a", lambda _: large),
+        lambda: cache.compare_and_swap("a", 1, large),
+    ]
+    for call in refused:
+        with pytest.raises(twindex.CacheLimitError, match="no room for a pair of 200") as raised:
+            call()
+        assert raised.value.code == "TWINDEX_NO_ROOM"
+    assert dict(cache) == {"a": 1, "b": 2, "text": "text"}
+    assert cache.get_or_compute("d", lambda: large) == large
+    assert "d" not in cache
+    assert cache.stats()["rejected"] > 0
+
+
+def test_stale_value_is_returned_while_one_caller_computes() -> None:
+    cache = twindex.Cache(max_entries=10, ttl=0.001, stale_for=60, time_to_idle=60)
+    assert (cache.stale_for, cache.time_to_idle) == (60, 60)
+    cache["a"] = "old"
+    expire(cache, "a")
+
+    def compute() -> str:
+        return f"new, while others have {cache.get_or_compute('a', lambda: 'never')}"
+
+    async def compute_async() -> str:
+        return compute()
+
+    assert cache.get("a") is None
+    assert cache.get_or_compute("a", compute, ttl=0.001) == "new, while others have old"
+    expire(cache, "a")
+    computed = asyncio.run(twindex.aio.get_or_compute(cache, "a", compute_async))
+    assert computed == "new, while others have new, while others have old"
 
 
 class Colour(Enum):
@@ -137,7 +199,7 @@ Point = namedtuple("Point", "x y")
      [1, {"a": {2}}], Colour.RED, Point(1, 2), date(2026, 11, 24), Fraction(1, 3)],
 )  # fmt: skip
 def test_any_object_is_a_key_and_a_value(value: Any) -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     cache[value] = value
     assert cache[value] == value
     assert type(cache[value]) is type(value)
@@ -210,7 +272,7 @@ EQUAL_KEYS: list[list[Any]] = [
 
 
 def test_equal_keys_are_one_key_and_load_as_equal_ones() -> None:
-    cache = twindex.Cache(maxsize=1_000)
+    cache = twindex.Cache(max_entries=1_000)
     for number, keys in enumerate(EQUAL_KEYS):
         for key in keys:
             for other in keys:
@@ -224,7 +286,7 @@ def test_equal_keys_are_one_key_and_load_as_equal_ones() -> None:
 
 
 def test_keys_of_sets_are_found_by_other_processes(tmp_path: Path) -> None:
-    cache = twindex.Cache(maxsize=10)
+    cache = twindex.Cache(max_entries=10)
     names = [f"name {number}" for number in range(50)]
     cache[frozenset(names)] = "found"
     cache.save(tmp_path / "cache.twx")
@@ -238,7 +300,7 @@ def test_keys_of_sets_are_found_by_other_processes(tmp_path: Path) -> None:
 def test_keys_without_a_single_form_are_refused() -> None:
     cycle: list[Any] = []
     cycle.append(cycle)
-    cache = twindex.Cache(maxsize=10)
+    cache = twindex.Cache(max_entries=10)
     for key in (cycle, Labelled("a", "b"), NOON.time().replace(tzinfo=UTC), threading.Lock()):
         with pytest.raises(twindex.Error, match=r"^(the )?key "):
             cache[key] = 1
@@ -246,7 +308,7 @@ def test_keys_without_a_single_form_are_refused() -> None:
 
 
 def test_each_reader_gets_a_copy() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     numbers = [1]
     cache["a"] = numbers
     numbers.append(2)
@@ -259,7 +321,7 @@ def test_each_reader_gets_a_copy() -> None:
 
 def test_listener_is_told_what_goes_and_why() -> None:
     told: list[tuple[Any, Any, str]] = []
-    cache = twindex.Cache(maxsize=2, on_evict=lambda *gone: told.append((*gone,)))
+    cache = twindex.Cache(max_entries=2, on_evict=lambda *gone: told.append((*gone,)))
     for number in range(5):
         cache[number] = [number]
     assert len(told) == 3
@@ -276,7 +338,7 @@ def test_error_of_the_listener_is_that_of_the_write() -> None:
     def refuse(key: object, *_: object) -> None:
         raise LookupError(key)
 
-    cache = twindex.Cache(maxsize=1, on_evict=refuse)
+    cache = twindex.Cache(max_entries=1, on_evict=refuse)
     cache["a"] = 1
     with pytest.raises(LookupError, match="a"):
         cache["b"] = 2
@@ -287,6 +349,23 @@ def test_error_of_the_listener_is_that_of_the_write() -> None:
     cache["c"] = 4
 
 
+def test_error_of_the_listener_is_that_of_the_look_up_that_found_the_pair_expired() -> None:
+    def refuse(key: object, *_: object) -> None:
+        raise LookupError(key)
+
+    cache = twindex.Cache(max_entries=10, on_evict=refuse)
+    cache.upsert("a", 1, ttl=0.001)
+    expire(cache, "a")
+
+    def look() -> None:
+        while True:
+            cache.get("b")
+
+    with pytest.raises(LookupError, match="a"):
+        look()
+    assert (cache.get("b"), len(cache)) == (None, 0)
+
+
 def test_listener_may_use_the_cache() -> None:
     spilled: dict[Any, Any] = {}
 
@@ -295,8 +374,8 @@ def test_listener_may_use_the_cache() -> None:
         assert key not in cache
         other[key] = value
 
-    other = twindex.Cache(maxsize=1000)
-    cache = twindex.Cache(maxsize=10, on_evict=spill)
+    other = twindex.Cache(max_entries=1000)
+    cache = twindex.Cache(max_entries=10, on_evict=spill)
     for number in range(100):
         cache[number] = bytes(100_000)
     assert len(spilled) == 90
@@ -333,7 +412,7 @@ class Computation:
 
 
 def test_one_thread_computes_and_the_others_wait() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     compute = Computation(cache, ["value"])
     results = outcomes(8, lambda _: cache.get_or_compute("key", compute, ttl=60))
     assert (results, compute.runs) == ([["value"]] * 8, 1)
@@ -342,7 +421,7 @@ def test_one_thread_computes_and_the_others_wait() -> None:
 
 
 def test_error_reaches_all_that_wait() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     error = LookupError("mine")
     compute = Computation(cache, error)
     results = outcomes(8, lambda _: cache.get_or_compute("key", compute))
@@ -354,7 +433,7 @@ def test_error_reaches_all_that_wait() -> None:
 
 
 def test_after_an_interrupt_another_thread_computes() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     interrupted = Computation(cache, KeyboardInterrupt())
     lock, runs = threading.Lock(), iter([interrupted])
 
@@ -370,7 +449,7 @@ def test_after_an_interrupt_another_thread_computes() -> None:
 
 def test_what_is_written_during_a_computation_stays() -> None:
     """What was computed of old data took the place of a newer value that was written meanwhile."""
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
 
     def compute() -> str:
         cache["key"] = "newer"
@@ -405,7 +484,7 @@ def test_what_is_written_during_a_computation_stays() -> None:
 )
 def test_what_is_deleted_during_a_computation_is_not_kept(forget: Callable[[Any], Any]) -> None:
     """What was computed of old data stayed in the cache though the key was deleted meanwhile."""
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
 
     def compute(size: int) -> str:
         forget(cache)
@@ -425,8 +504,8 @@ def test_what_is_deleted_during_a_computation_is_not_kept(forget: Callable[[Any]
 
 def test_computations_may_not_wait_for_each_other() -> None:
     """Two threads that each computed what the other one needed waited for ever, and so did a task that needed itself."""
-    cache = twindex.Cache(maxsize=100)
-    with pytest.raises(RuntimeError, match="asked for the key"):
+    cache = twindex.Cache(max_entries=100)
+    with pytest.raises(RuntimeError, match="waits for itself"):
         cache.get_or_compute("own", lambda: cache.get_or_compute("own", lambda: 1))
     assert cache.get_or_compute("own", lambda: cache.get_or_compute("other", lambda: 1) + 1) == 2
     both_compute = threading.Barrier(2)
@@ -442,7 +521,7 @@ def test_computations_may_not_wait_for_each_other() -> None:
             return str(error)
 
     results = outcomes(2, lambda number: compute("ab"[number], "ba"[number]))
-    assert "asked for the key" in results[0] + results[1]
+    assert "waits for itself" in results[0] + results[1]
 
     async def ask(key: str, *others: str) -> int:
         async def gather() -> int:
@@ -461,9 +540,9 @@ def test_computations_may_not_wait_for_each_other() -> None:
         for paths in [["cc"], ["cdc"], ["cd", "dc"], ["cde", "ec"]]:
             tasks = [twindex.aio.get_or_compute(cache, path[0], partial(needs, *path)) for path in paths]
             results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
-            assert {type(result) for result in results} == {RuntimeError}, paths
+            assert {type(result) for result in results} == {twindex.CircleError}, paths
         assert await twindex.aio.get_or_compute(cache, "c", partial(needs, "c", "d")) == 1
-        with pytest.raises(RuntimeError, match="asked for the key"):
+        with pytest.raises(RuntimeError, match="waits for itself"):
             await asyncio.wait_for(ask("x", "y", "x"), 60)
         assert await ask("u", "v") == 3
 
@@ -471,7 +550,7 @@ def test_computations_may_not_wait_for_each_other() -> None:
 
 
 def test_one_task_computes_and_the_others_wait() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
     runs = 0
 
     async def compute() -> list[int]:
@@ -496,7 +575,7 @@ def test_one_task_computes_and_the_others_wait() -> None:
 
 
 def test_cancelled_task_leaves_the_others_alone() -> None:
-    cache = twindex.Cache(maxsize=100)
+    cache = twindex.Cache(max_entries=100)
 
     async def main() -> None:
         may_go_on = asyncio.Event()
@@ -524,7 +603,7 @@ def test_cancelled_task_leaves_the_others_alone() -> None:
 
 def test_loaded_cache_starts_warm(tmp_path: Path) -> None:
     path = tmp_path / "pages.twx"
-    cache: twindex.Cache[Any, Any] = twindex.Cache(maxsize=1000, ttl=3600)
+    cache: twindex.Cache[Any, Any] = twindex.Cache(max_entries=1000, ttl=3600)
     cache.update({("page", number): {"number": number} for number in range(300)})
     cache.upsert("brief", 1, ttl=0.001)
     cache.upsert("ever", 2, ttl=math.inf)
@@ -543,45 +622,40 @@ def test_loaded_cache_starts_warm(tmp_path: Path) -> None:
         assert loaded.get_or_compute("new", lambda: 3) == 3
 
 
-def test_cache_is_loaded_into_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "pages.twx"
-    pages = twindex.Store().cache("pages", maxsize=10, values="json")
-    pages["/"] = {"title": "Hello"}
-    pages.save(path)
-    with twindex.open(tmp_path / "app.twx") as store:
-        loaded = store.load_cache("warm", path)
-        assert (loaded.name, loaded.codecs, loaded["/"]) == ("warm", ("str", "json"), {"title": "Hello"})
-        assert store.cache("warm", values="json")["/"] == {"title": "Hello"}
-        raw = store.load_cache("raw", path, keys="bytes", values="bytes")
-        assert (raw[b"/"], raw.codecs) == (b'{"title":"Hello"}', ("str", "json"))
-        for name in ("warm", "table"):
-            store.table("table")
-            with pytest.raises(twindex.NameInUseError):
-                store.load_cache(name, path)
-        with pytest.raises(twindex.WrongCodecError, match="json"):
-            store.load_cache("other", path, values="msgpack")
-        with pytest.raises(twindex.OptionError):
-            store.load_cache("other", path, capacity=1, maxsize=1)
-        assert store.caches() == ["raw", "warm"]
-    with pytest.raises(twindex.ClosedError):
-        store.load_cache("closed", path)
-    with pytest.raises(twindex.ClosedError):
-        loaded.save(path)
-
-
-def test_objects_are_loaded_where_they_are_named() -> None:
+def test_codecs_of_a_loaded_cache_are_those_that_the_program_names() -> None:
     """A file from a stranger runs nothing unless the program expects objects."""
-    objects = twindex.Cache(maxsize=10)
-    objects["a"] = [1]
-    store = twindex.Store()
-    with pytest.raises(twindex.Error, match="object"):
-        store.load_cache("c", objects.dump())
-    assert store.load_cache("c", objects.dump(), keys="object", values="object")["a"] == [1]
-    words = store.cache("words", maxsize=10)
-    words["a"] = "1"
+    objects, words = twindex.Cache(max_entries=10), twindex.Cache(max_entries=10, keys="str", values="json")
+    objects["a"], words["a"] = [1], {"b": None}
+    with pytest.raises(twindex.WrongCodecError, match=r'\["object","object"\], not \["str","json"\]'):
+        twindex.Cache.load(objects.dump(), keys="str", values="json")
     with pytest.raises(twindex.WrongCodecError, match="object"):
         twindex.Cache.load(words.dump())
-    assert twindex.Cache.load(words.dump(), keys="str", values="str")["a"] == "1"
+    assert twindex.Cache.load(objects.dump())["a"] == [1]
+    assert twindex.Cache.load(words.dump(), keys="str", values="json")["a"] == {"b": None}
+    raw = twindex.Cache.load(words.dump(), keys="bytes", values="bytes")
+    assert dict(raw) == {b"a": b'{"b":null}'}
+
+
+def test_file_is_replaced_in_one_step_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    path, cache = tmp_path / "cache.twx", twindex.Cache(max_entries=10)
+    for missing in (path, str(tmp_path / "no" / "cache.twx")):
+        with pytest.raises(FileNotFoundError, match=r"cache\.twx"):
+            twindex.Cache.load(missing)
+    path.touch()
+    with pytest.raises(FileNotFoundError, match="it is empty"):
+        twindex.Cache.load(path)
+    cache["a"] = 1
+    cache.save(path)
+    content = path.read_bytes()
+    for damaged in (content[:-1], content + b"1", b"", content[:40] + b"!" + content[41:]):
+        with pytest.raises(twindex.CorruptError):
+            twindex.Cache.load(damaged)
+    with pytest.raises(twindex.Error, match="in use by this process"), twindex.open(tmp_path / "store.twx"):
+        cache.save(tmp_path / "store.twx")
+    with pytest.raises(FileNotFoundError):
+        cache.save(tmp_path / "no" / "cache.twx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache.twx", "store.twx"]
+    assert path.read_bytes() == content
 
 
 class Pages(twindex.Cache[str, int]):
@@ -596,74 +670,95 @@ class Pages(twindex.Cache[str, int]):
 
 def test_subclass_loads_itself(tmp_path: Path) -> None:
     """It loaded a plain Cache."""
-    pages = Pages(maxsize=10, ttl=60)
+    pages = Pages(max_entries=10, ttl=60)
     pages["a"] = 7
     pages.save(tmp_path / "pages.twx")
     for source in (pages.dump(), tmp_path / "pages.twx"):
-        loaded = Pages.load(source, maxsize=5)
+        loaded = Pages.load(source, max_entries=5)
         assert (type(loaded), loaded["a"], loaded["absent"], loaded.maxsize) == (Pages, 7, 6, 5)
         assert not hasattr(loaded, "made")
         assert type(twindex.Cache.load(source)) is twindex.Cache
     with pytest.raises(twindex.CorruptError):
         Pages.load(b"")
-    assert len(Pages(maxsize=3)) == 0
+    assert len(Pages(max_entries=3)) == 0
 
 
-def test_interrupted_computation_does_not_block_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from twindex import _flights
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    cache = twindex.Cache(maxsize=10)
-    with monkeypatch.context() as patched:
-        # After the key is taken, before anything else.
-        patched.setattr(_flights, "_fly", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            cache.get_or_compute("a", lambda: 1)
-    found: list[int] = []
-    other = threading.Thread(target=lambda: found.append(cache.get_or_compute("a", lambda: 2)), daemon=True)
-    other.start()
-    other.join(10)
-    assert found == [2]
-
-
-def test_new_cache_does_not_join_the_computations_of_a_dropped_one() -> None:
-    store = twindex.Store()
+def test_threads_and_tasks_share_a_computation() -> None:
+    cache = twindex.Cache(max_entries=10)
     begun, go_on = threading.Event(), threading.Event()
 
     def slow() -> str:
         begun.set()
         assert go_on.wait(10)
-        return "old"
+        return "thread"
 
-    old, answers = store.cache("c", maxsize=10), []
-    thread = threading.Thread(target=lambda: answers.append(old.get_or_compute("a", slow)))
+    async def never() -> Any:
+        raise AssertionError
+
+    async def slow_async() -> str:
+        begun.set()
+        while not go_on.is_set():  # noqa: ASYNC110, RUF100
+            await asyncio.sleep(0.001)
+        return "task"
+
+    async def ask() -> str:
+        task = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "a", never))
+        await asyncio.sleep(0.01)
+        go_on.set()
+        return str(await task)
+
+    answers: list[str] = []
+    thread = threading.Thread(target=lambda: answers.append(cache.get_or_compute("a", slow)))
     thread.start()
     assert begun.wait(10)
-    store.drop_cache("c")
-    new = store.cache("c", maxsize=10)
-    assert new.get_or_compute("a", lambda: "new") == "new"
-    go_on.set()
-    thread.join()
-    assert (answers, new["a"]) == (["old"], "new")
+    answers.append(asyncio.run(ask()))
+    thread.join(10)
+    assert answers == ["thread", "thread"]
+    for event in (begun, go_on):
+        event.clear()
+    thread = threading.Thread(
+        target=lambda: answers.append(asyncio.run(twindex.aio.get_or_compute(cache, "b", slow_async)))
+    )
+    thread.start()
+    assert begun.wait(10)
+    threading.Timer(0.01, go_on.set).start()
+    assert cache.get_or_compute("b", lambda: "never") == "task"
+    thread.join(10)
 
 
-def test_value_computed_while_its_store_closes_is_returned() -> None:
-    store = twindex.Store()
-    cache = store.cache("c", maxsize=10)
+def test_call_in_a_loop_does_not_wait_for_a_task_of_that_loop() -> None:
+    cache = twindex.Cache(max_entries=10)
 
-    def compute() -> str:
-        store.close()
-        return "computed"
+    async def slow() -> str:
+        await asyncio.sleep(0.01)
+        return "task"
 
-    assert cache.get_or_compute("a", compute) == "computed"
+    async def main() -> tuple[str, str]:
+        task = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "a", slow))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return cache.get_or_compute("a", lambda: "call"), await task
+
+    assert asyncio.run(main()) == ("call", "task")
+
+
+def test_task_that_ends_with_its_loop_leaves_its_key_to_others() -> None:
+    cache = twindex.Cache(max_entries=10)
+
+    async def main() -> None:
+        task = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "a", asyncio.Event().wait))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done()
+
+    asyncio.run(main())
+    assert cache.get_or_compute("a", lambda: "next") == "next"
 
 
 def test_greenlets_of_one_thread_do_not_wait_for_each_other() -> None:
     import greenlet
 
-    cache, switched = twindex.Cache(maxsize=10), []
+    cache, switched = twindex.Cache(max_entries=10), []
 
     def compute() -> str:
         switched.append(greenlet.greenlet(lambda: cache.get_or_compute("a", lambda: "inner")).switch())

@@ -398,7 +398,7 @@ ANYTHING = st.recursive(
 @example({"a": (1, 2)})
 @example([float("nan")])
 def test_accepted_values_are_read_back_equal(codec: Any, value: Any) -> None:
-    cache = twindex.Store().cache("c", maxsize=10, values=codec)
+    cache = twindex.Cache(max_entries=10, keys="str", values=codec)
     try:
         cache["key"] = value
     except twindex.Error:

@@ -23,8 +23,8 @@ CLASSES = [
 CODES: dict[type[Exception], str] = {
     TypeError: "TYPE WRONG_INDEX WRONG_CODEC",
     ValueError: "RANGE CLOSED NO_FILE NO_LOG NOT_A_POSITION UNKNOWN_DURABILITY FOREIGN_TABLE ENCODING KEY_TOO_LONG"
-    " VALUE_TOO_LARGE TABLE_NAME NAME_IN_USE CODEC_NAME UNKNOWN_INDEX TABLE_DROPPED NOT_AN_INTEGER CORRUPT",
-    RuntimeError: "FORKED UNEXPECTED",
+    " VALUE_TOO_LARGE TABLE_NAME NO_ROOM CAPACITY TTL CODEC_NAME UNKNOWN_INDEX TABLE_DROPPED NOT_AN_INTEGER CORRUPT",
+    RuntimeError: "FORKED UNEXPECTED CIRCLE",
     OSError: "IN_USE LOG_FAILED IO",
     PermissionError: "READ_ONLY",
     LookupError: "POSITION_GONE",
@@ -36,7 +36,7 @@ BUILTINS = {f"TWINDEX_{code}": builtin for builtin, codes in CODES.items() for c
 
 
 def test_every_code_has_one_class() -> None:
-    narrower = (twindex.PairLengthError, twindex.CacheLimitError, twindex.MissingFileError)
+    narrower = (twindex.PairLengthError, twindex.MissingFileError)
     assert sorted(kind.code for kind in CLASSES if kind not in narrower) == sorted(BUILTINS)
     assert issubclass(twindex.PairLengthError, ValueError)
 

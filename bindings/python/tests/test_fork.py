@@ -1,4 +1,4 @@
-"""What a child of `fork` may do with what its parent made: nothing, and that is an error, not a crash."""
+"""What a child of `fork` may do with what its parent made: of a store nothing, and that is an error, not a crash. A cache is empty."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
 
 def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
     """Saving was under a lock of the process, which the child inherited locked: it waited for ever."""
-    cache = twindex.Cache(maxsize=200_000, keys="int", values="bytes")
+    cache = twindex.Cache(max_entries=200_000, keys="int", values="bytes")
     cache.update(dict.fromkeys(range(100_000), bytes(200)))
     done = threading.Event()
 
@@ -129,7 +129,7 @@ def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) ->
             cache.save(tmp_path / "parent.twx")
 
     def child() -> None:
-        own = twindex.Cache(maxsize=10)
+        own = twindex.Cache(max_entries=10)
         own["a"] = 1
         own.save(tmp_path / "child.twx")
         assert twindex.Cache.load(tmp_path / "child.twx")["a"] == 1
@@ -144,3 +144,53 @@ def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) ->
     finally:
         done.set()
         saver.join()
+
+
+@twindex.cached(max_entries=10)
+def parent_of(number: int) -> tuple[int, int]:
+    return number, os.getpid()
+
+
+def test_cache_is_empty_and_of_use_in_a_child_whatever_the_parent_was_doing() -> None:
+    told: list[object] = []
+    cache = twindex.Cache(max_entries=10, ttl=60, on_evict=lambda *gone: told.append(gone))
+    cache.update({number: number for number in range(10)})
+    scan, own, done = iter(cache), parent_of(1), threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            cache.upsert_many([(number % 10, number) for number in range(2000)])
+
+    def check() -> None:
+        with pytest.raises(twindex.ForkedError):
+            list(scan)
+        assert (len(cache), dict(cache), cache.max_entries, cache.default_ttl) == (0, {}, 10, 60)
+        told.clear()
+        for number in range(11):
+            assert cache.get_or_compute(number, lambda number=number: -number) == -number  # type: ignore[misc]
+        assert (len(cache), len(told)) == (10, 1)
+        assert parent_of(1) != own
+        assert parent_of(1) == parent_of(1)
+        assert cache.popitem()
+        in_child(check_grandchild)
+
+    def check_grandchild() -> None:
+        assert len(cache) == 0
+        cache["a"] = 1
+        assert cache.popitem() == ("a", 1)
+
+    def fork() -> str:
+        in_child(check)
+        return "computed"
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(5):
+            in_child(check)
+    finally:
+        done.set()
+        writer.join()
+    # The child returns from the computation that its parent leads.
+    assert cache.get_or_compute("fork", fork) == cache["fork"] == "computed"
+    assert parent_of(1) == own

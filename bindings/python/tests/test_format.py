@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,6 @@ from file_format import (
     PAIRS,
     SYNCED,
     TABLE,
-    Cache,
-    Cached,
-    CacheReader,
-    CacheWriter,
     Content,
     DamagedError,
     Input,
@@ -310,18 +304,6 @@ def test_what_twindex_writes_is_read(path: Path) -> None:
         Reader(damaged)
 
 
-# --- caches
-
-HOUR = 3_600_000
-
-
-def a_cache(saved: int) -> Cache:
-    """Two of its pairs expire, one of them within a second."""
-    pairs = {b"page/%03d" % number: Cached(b"%d" % number, None, number % 4) for number in range(100)}
-    pairs |= {b"": Cached(b""), b"hour": Cached(b"1", saved + HOUR, 3), b"brief": Cached(b"2", saved + 999)}
-    return Cache(Table(0, "pages é", "hash", "str", "bytes"), None, 500, HOUR, saved, pairs)
-
-
 def test_dump_keeps_the_changes_before_it(path: Path) -> None:
     with twindex.open(path) as store:
         start = store.position
@@ -357,46 +339,3 @@ def there(path: Path, sequence: int) -> list[twindex.ChangeSet]:
     """The changes of a file behind a position of the session 9."""
     with twindex.changes(path, f"{9:016x}-{sequence}") as changes:
         return list(iter(changes.poll, None))
-
-
-def test_cache_is_read(path: Path) -> None:
-    saved = time.time_ns() // 10**6 - 1000
-    written = CacheWriter(a_cache(saved)).content
-    path.write_bytes(written)
-    for source in (path, written):
-        cache = twindex.Cache.load(source, keys="str", values="bytes")
-        assert (cache.codecs, cache.capacity, cache.maxsize) == (("str", "bytes"), None, 500)
-        assert cache.default_ttl == HOUR / 1000
-        assert dict(cache) == {
-            key.decode(): pair.value for key, pair in a_cache(saved).pairs.items() if key != b"brief"
-        }
-        assert cache.ttl("page/007") == math.inf
-        left = cache.ttl("hour")
-        assert left is not None
-        assert 3000 < left <= 3599
-    report = twindex.check(path)
-    assert (report.version, report.damage, report.dump_pairs, report.records) == (2, [], 103, 3)
-
-
-def test_what_twindex_writes_of_a_cache_is_read(path: Path) -> None:
-    before = time.time_ns() // 10**6
-    cache = twindex.Cache(capacity=10_000_000, keys="str", values="bytes")
-    cache.update({f"page/{number}": b"v" * (number % 50) for number in range(5000)})
-    cache.upsert("hour", LARGE, ttl=3600)
-    for _ in range(9):
-        assert cache.get("page/7") == b"v" * 7
-    cache.save(path)
-    after = time.time_ns() // 10**6
-    for content in (path.read_bytes(), cache.dump()):
-        read = CacheReader(content).cache
-        assert (read.table.name, read.table.keys, read.table.values) == ("cache", "str", "bytes")
-        assert (read.capacity, read.maxsize, read.ttl) == (10_000_000, None, None)
-        assert before <= read.saved <= time.time_ns() // 10**6
-        hour = read.pairs.pop(b"hour")
-        assert hour.value == LARGE
-        assert hour.expires is not None
-        assert before + HOUR - 5000 <= hour.expires <= after + HOUR + 5000
-        assert read.pairs[b"page/7"].rank == 3
-        assert {key.decode(): pair.value for key, pair in read.pairs.items()} == {
-            key: value for key, value in cache.items() if key != "hour"
-        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
@@ -111,13 +112,13 @@ def recovers(count: int) -> Call:
 
 @lru_cache(maxsize=3)
 def cache_of(count: int) -> twindex.Cache[int, int]:
-    made = twindex.Store().cache("c", maxsize=2 * count + 1, keys="int", values="int")
+    made = twindex.Cache(max_entries=2 * count + 1, keys="int", values="int")
     made.update(zip(range(count), range(count), strict=True))
     return made
 
 
 def load_cache(source: Any) -> object:
-    return twindex.Store().load_cache("c", source)
+    return twindex.Cache.load(source, keys="int", values="int")
 
 
 def file_of_cache(count: int) -> str:
@@ -212,32 +213,26 @@ def test_long_call_heeds_signals_within_a_fifth_of_a_second(name: str) -> None:
     assert ended - moments[-1] < SOON
 
 
-@pytest.mark.parametrize("is_file", [False, True])
-def test_load_that_was_ended_leaves_no_cache(tmp_path: Path, is_file: bool) -> None:
-    """It went on in a thread of its own, and some time after Ctrl-C the cache was there."""
-    saved = cache_of(250_000)
-    source: Any = tmp_path / "cache.twx" if is_file else saved.dump()
-    if is_file:
-        saved.save(source)
-    begun = time.process_time()
-    twindex.Store().load_cache("c", source)
-    whole = time.process_time() - begun
-    store = twindex.Store()
+def test_interrupt_ends_the_wait_for_another_threads_computation() -> None:
+    cache, begun, go_on = twindex.Cache(max_entries=10), threading.Event(), threading.Event()
 
-    def interrupt() -> None:
+    def slow() -> int:
+        begun.set()
+        return int(go_on.wait(60))
+
+    def interrupt(*_: object) -> None:
         raise InterruptError
 
-    for share in (2, 4, 8):
-        with signals(whole / share, 0, interrupt):
-            try:
-                store.load_cache("c", source)
-            except InterruptError:
-                break
-        store.drop_cache("c")
-    else:
-        pytest.fail("nothing was raised")
-    for _ in range(10):
-        assert store.caches() == []
-        time.sleep(whole / 2)
-    assert store.memory == 0
-    assert len(store.load_cache("c", source)) == 250_000
+    thread = threading.Thread(target=lambda: cache.get_or_compute("a", slow))
+    thread.start()
+    assert begun.wait(60)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    try:
+        with pytest.raises(InterruptError):
+            cache.get_or_compute("a", lambda: 2)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        go_on.set()
+        thread.join(60)
+    assert cache["a"] == 1

@@ -82,7 +82,7 @@ CODECS: list[dict[str, Any]] = [
 #: What a caller may expect: our errors, those of mappings and sequences, wrong calls, and the caller's own.
 EXPECTED = (twindex.Error, KeyError, IndexError, TypeError, LookupError)
 
-OPTIONS = "keys values on_evict ttl capacity maxsize gt gte lt lte prefix reverse limit minimum inclusive no_such_option"
+OPTIONS = "keys values on_evict ttl time_to_idle stale_for capacity max_entries maxsize gt gte lt lte prefix reverse limit minimum inclusive no_such_option"
 
 
 def methods(kind: type) -> list[str]:
@@ -108,7 +108,7 @@ def table(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
 
 def cache(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
     codecs = draw(st.sampled_from([*CODECS, {"keys": "object", "values": "object"}]))
-    made: Any = twindex.Store().cache("c", maxsize=10, **codecs)
+    made: Any = twindex.Cache(max_entries=10, **codecs)
     return made, lambda: len(list(made.items())) <= len(made) <= 10
 
 

@@ -20,7 +20,6 @@ from typing import Any
 
 # The native module imports these by name, which tools that freeze programs cannot see.
 from . import _files as _files
-from . import _flights as _flights
 from . import _log as _log
 from . import _pickles as _pickles
 from . import _views as _views
@@ -50,6 +49,8 @@ from ._twindex import (
 from .errors import (
     ArgumentTypeError,
     CacheLimitError,
+    CapacityError,
+    CircleError,
     ClosedError,
     CodecNameError,
     CorruptError,
@@ -64,7 +65,6 @@ from .errors import (
     LogFailedError,
     MemoryLimitError,
     MissingFileError,
-    NameInUseError,
     NoFileError,
     NoLogError,
     NoTableError,
@@ -76,6 +76,7 @@ from .errors import (
     ReadOnlyError,
     TableDroppedError,
     TableNameError,
+    TtlError,
     UnexpectedError,
     UnknownDurabilityError,
     UnknownIndexError,
@@ -119,9 +120,11 @@ __all__ = [
     "Cache",
     "CacheInfo",
     "CacheLimitError",
+    "CapacityError",
     "Change",
     "ChangeSet",
     "Changes",
+    "CircleError",
     "ClosedError",
     "Codec",
     "CodecNameError",
@@ -139,7 +142,6 @@ __all__ = [
     "LogFailedError",
     "MemoryLimitError",
     "MissingFileError",
-    "NameInUseError",
     "NoFileError",
     "NoLogError",
     "NoTableError",
@@ -159,6 +161,7 @@ __all__ = [
     "Table",
     "TableDroppedError",
     "TableNameError",
+    "TtlError",
     "UnexpectedError",
     "UnknownDurabilityError",
     "UnknownIndexError",

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from ._flights import get_or_compute_async
+from . import _tasks
 from ._twindex import Cache
 from .errors import ArgumentTypeError, EncodingError, OptionError
 
@@ -65,7 +65,10 @@ def cached(
     *,
     ttl: float | timedelta | None = None,
     capacity: int | None = None,
+    max_entries: int | None = None,
     maxsize: int | None = None,
+    time_to_idle: float | timedelta | None = None,
+    stale_for: float | timedelta | None = None,
     cache: Cache[Any, Any] | None = None,
 ) -> Callable[[Callable[P, R]], Cached[P, R]]: ...
 def cached(
@@ -73,9 +76,8 @@ def cached(
     /,
     *,
     ttl: float | timedelta | None = None,
-    capacity: int | None = None,
-    maxsize: int | None = None,
     cache: Cache[Any, Any] | None = None,
+    **options: Any,
 ) -> Any:
     """Keep the results of a function, or of a coroutine function, by its arguments.
 
@@ -89,15 +91,13 @@ def cached(
     CacheInfo(hits=1, misses=1, maxsize=None, currsize=1, capacity=64000000)
     >>> square.cache_clear()
 
-    Results are kept for `ttl` seconds, in at most `capacity` bytes, or at most `maxsize` of them: 128 where nothing is
-    given. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
+    Results are kept for `ttl` seconds, in at most `capacity` bytes, or at most `max_entries` of them, also called `maxsize`: 128
+    where nothing is given. `time_to_idle` and `stale_for` are those of `twindex.Cache`. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
     raises is not kept, and reaches all of them.
 
     Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a
     result, as with `functools.lru_cache`; objects of your own classes are equal where their pickled state is. What is returned
     is a copy of the result, also the first time.
-
-    The tasks of one event loop share a computation. Each event loop computes for itself.
 
     With `cache` results are kept in a cache that exists, with codecs "object", by the name of the function and its
     arguments. Functions may share one: `cache_clear` clears it for all.
@@ -109,17 +109,17 @@ def cached(
             raise ArgumentTypeError(
                 f"cache must be a twindex.Cache or None, not {type(cache).__name__}: {cache!r}"
             )
-        if capacity is not None or maxsize is not None:
-            raise OptionError("a cache that exists has its capacity already")
+        if options:
+            raise OptionError(f"a cache that exists has its {' and '.join(options)} already")
         if cache.codecs != ("object", "object"):
             raise OptionError(f"cached needs a cache of codecs 'object', not {cache.codecs}")
-    elif capacity is None and maxsize is None:
-        maxsize = _DEFAULT_MAXSIZE
+    elif all(options.get(name) is None for name in ("capacity", "max_entries", "maxsize")):
+        options["max_entries"] = _DEFAULT_MAXSIZE
 
     def decorate(decorated: Callable[..., Any]) -> Any:
         if not callable(decorated):
             raise ArgumentTypeError(f"cached decorates a function, not {decorated!r}")
-        kept = Cache(capacity=capacity, maxsize=maxsize, ttl=ttl) if cache is None else cache
+        kept = Cache(ttl=ttl, **options) if cache is None else cache
         name = "" if cache is None else f"{decorated.__module__}.{decorated.__qualname__}"
         results = _Results(kept, name, ttl)
         wrapper = results.wrap(decorated)
@@ -164,7 +164,7 @@ class _Results(Generic[R]):
                 except (ArgumentTypeError, EncodingError):
                     self.explain(function, args, kwargs)
                     raise
-                return await get_or_compute_async(cache, name, lambda: function(*args, **kwargs), ttl)
+                return await _tasks.get_or_compute(cache, name, lambda: function(*args, **kwargs), ttl)
 
             return find_or_await
 

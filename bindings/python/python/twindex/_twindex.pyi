@@ -39,6 +39,8 @@ __all__ = [
     "Store",
     "Table",
     "_Coder",
+    "_Computation",
+    "_Waiter",
     "__version__",
     "_end_telling",
     "_run_command_line",
@@ -259,92 +261,6 @@ class Store(_Context):
     def table(
         self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: Codec[_B], create: bool = True
     ) -> Table[_A, _B]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _Str = None,
-        values: _Str = None,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[str, str]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _Str = None,
-        values: _Bytes,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[str, bytes, str, Buffer]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _Str = None,
-        values: _Int,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[str, int]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _Str = None,
-        values: _Objects | Literal["object"],
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[str, Any]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _Bytes,
-        values: _Bytes,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[bytes, bytes, Buffer, Buffer]: ...
-    @overload
-    def cache(
-        self,
-        name: str,
-        *,
-        keys: _CacheKeys | None = None,
-        values: _CacheValues | None = None,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[Any, Any]: ...
-    def load_cache(
-        self,
-        name: str,
-        source: Buffer | StrPath,
-        *,
-        capacity: int | None = None,
-        maxsize: int | None = None,
-        ttl: _Ttl = None,
-        keys: _CacheKeys | None = None,
-        values: _CacheValues | None = None,
-        on_evict: _Evicted | None = None,
-    ) -> Cache[Any, Any]: ...
-    def caches(self) -> list[str]: ...
-    def drop_cache(self, name: str) -> bool: ...
     def tables(self) -> list[tuple[str, _Index]]: ...
     def drop_table(self, name: str) -> bool: ...
     @property
@@ -431,8 +347,6 @@ class Batch(_Context):
 @type_check_only
 class _Verbs(MutableMapping[_K, _V], Generic[_K, _V, _KeyIn_contra, _ValueIn_contra]):
     @property
-    def name(self) -> str: ...
-    @property
     def codecs(self) -> tuple[str, str]: ...
     @property
     def memory(self) -> int: ...
@@ -448,7 +362,6 @@ class _Verbs(MutableMapping[_K, _V], Generic[_K, _V, _KeyIn_contra, _ValueIn_con
     def delete(self, key: _KeyIn_contra, /) -> bool: ...
     def clear(self) -> None: ...
     def select(self, key: _KeyIn_contra, /) -> _V | None: ...
-    def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
     def contains(self, key: _KeyIn_contra, /) -> bool: ...
     @overload
     def alter(
@@ -498,7 +411,10 @@ class _Verbs(MutableMapping[_K, _V], Generic[_K, _V, _KeyIn_contra, _ValueIn_con
 @final
 class Table(_Verbs[_K, _V, _KeyIn_contra, _ValueIn_contra], Generic[_K, _V, _KeyIn_contra, _ValueIn_contra]):
     @property
+    def name(self) -> str: ...
+    @property
     def index(self) -> _Index: ...
+    def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
     def insert(self, key: _KeyIn_contra, value: _ValueIn_contra, /) -> bool: ...
     def replace(self, key: _KeyIn_contra, value: _ValueIn_contra, /) -> bool: ...
     def upsert(self, key: _KeyIn_contra, value: _ValueIn_contra, /) -> bool: ...
@@ -546,8 +462,13 @@ class Table(_Verbs[_K, _V, _KeyIn_contra, _ValueIn_contra], Generic[_K, _V, _Key
 
 @final
 class _Computation:
-    def stands(self) -> bool: ...
-    def end(self) -> None: ...
+    def end(self, cache: Cache[Any, Any], value: Any) -> bytes: ...
+    def fail(self, error: Exception) -> None: ...
+
+@final
+class _Waiter:
+    def then(self, wake: Callable[[], object]) -> None: ...
+    def outcome(self) -> bytes | None: ...
 
 @disjoint_base
 class Cache(_Verbs[_CK, _CV, _CKIn_contra, _CVIn_contra], Generic[_CK, _CV, _CKIn_contra, _CVIn_contra]):
@@ -555,8 +476,11 @@ class Cache(_Verbs[_CK, _CV, _CKIn_contra, _CVIn_contra], Generic[_CK, _CV, _CKI
         cls,
         *,
         capacity: int | None = None,
+        max_entries: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
+        time_to_idle: _Ttl = None,
+        stale_for: _Ttl = None,
         keys: _CacheKeys | None = None,
         values: _CacheValues | None = None,
         on_evict: _Evicted | None = None,
@@ -564,11 +488,18 @@ class Cache(_Verbs[_CK, _CV, _CKIn_contra, _CVIn_contra], Generic[_CK, _CV, _CKI
     @property
     def capacity(self) -> int | None: ...
     @property
+    def max_entries(self) -> int | None: ...
+    @property
     def maxsize(self) -> int | None: ...
     @property
     def currsize(self) -> int: ...
     @property
     def default_ttl(self) -> float | None: ...
+    @property
+    def time_to_idle(self) -> float | None: ...
+    @property
+    def stale_for(self) -> float | None: ...
+    def shrink_to(self, capacity: int, /) -> None: ...
     def stats(self) -> _CacheStats: ...
     def save(self, path: StrOrBytesPath) -> None: ...
     def dump(self) -> bytes: ...
@@ -579,8 +510,11 @@ class Cache(_Verbs[_CK, _CV, _CKIn_contra, _CVIn_contra], Generic[_CK, _CV, _CKI
         /,
         *,
         capacity: int | None = None,
+        max_entries: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
+        time_to_idle: _Ttl = None,
+        stale_for: _Ttl = None,
         keys: _CacheKeys | None = None,
         values: _CacheValues | None = None,
         on_evict: _Evicted | None = None,
@@ -597,12 +531,8 @@ class Cache(_Verbs[_CK, _CV, _CKIn_contra, _CVIn_contra], Generic[_CK, _CV, _CKI
     def get_or_compute(
         self, key: _CKIn_contra, compute: Callable[[], _CVIn_contra], /, *, ttl: _Ttl = None
     ) -> _CV: ...
-    @property
-    def _flights(self) -> dict[Any, Any]: ...
     def _name(self, key: _CKIn_contra) -> bytes: ...
-    def _peek_stored(self, name: bytes) -> bytes | None: ...
-    def _begin(self, name: bytes) -> _Computation: ...
-    def _store(self, name: bytes, value: Any, ttl: _Ttl, computation: _Computation) -> bytes: ...
+    def _begin(self, name: bytes, ttl: _Ttl) -> bytes | _Computation | _Waiter: ...
     def _show(self, stored: bytes) -> _CV: ...
     def insert_many(
         self, pairs: _Pairs[_CKIn_contra, _CVIn_contra], /, *, ttl: _Ttl = None
@@ -624,6 +554,7 @@ class _CacheStats(TypedDict):
     writes: int
     evictions: int
     expirations: int
+    rejected: int
 
 @final
 class Cursor(Generic[_K_co, _V_co]):

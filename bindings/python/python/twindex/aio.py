@@ -12,8 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import _tasks
 from ._connect import cluster
-from ._flights import get_or_compute_async
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,6 +25,7 @@ __all__ = ["connect", "get_or_compute"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+_ABSENT: Any = object()
 
 
 async def get_or_compute(
@@ -37,22 +38,21 @@ async def get_or_compute(
 ) -> V:
     """The key's value, or else the one that the coroutine function `compute` returns, which is written to the cache.
 
-    Of all tasks that ask for the same key, one computation runs, and they all wait for it: see `Cache.get_or_compute`. It
-    runs in a task of its own, and goes on when a task that waits for it is cancelled.
+    Of all tasks and threads that ask for the same key, one computes, and the others wait for it: see `Cache.get_or_compute`.
+    It runs in a task of its own, and goes on when a task that waits for it is cancelled.
 
     >>> import asyncio, twindex, twindex.aio
     >>> async def main(cache):
     ...     async def read():
     ...         return "read from the network"
     ...     return await twindex.aio.get_or_compute(cache, "/", read, ttl=60)
-    >>> asyncio.run(main(twindex.Cache(maxsize=100)))
+    >>> asyncio.run(main(twindex.Cache(max_entries=100)))
     'read from the network'
     """
-    name = cache._name(key)
-    # This look-up is counted.
-    if (view := cache.view(key)) is not None:
-        return cache._show(bytes(view))
-    return await get_or_compute_async(cache, name, compute, ttl)
+    found: V = cache.get(key, _ABSENT)
+    if found is not _ABSENT:
+        return found
+    return await _tasks.get_or_compute(cache, cache._name(key), compute, ttl)
 
 
 async def connect(url: str, **options: Any) -> Any:

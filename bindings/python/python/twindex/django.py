@@ -15,11 +15,14 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
 from ._codecs import Codec
 from ._twindex import Cache
+from .errors import CacheLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ABSENT = object()
+# A thousand years, the longest time to live but for ever.
+_LONGEST = 1000 * 365 * 24 * 3600
 # What pickle raises is what Django's callers expect, where the codec "pickle" has an error of its own.
 _PICKLE: Codec[Any] = Codec("django-pickle", pickle.dumps, pickle.loads)
 _caches: dict[str, Cache[str, Any]] = {}
@@ -32,21 +35,25 @@ class TwindexCache(BaseCache):
     def __init__(self, name: str, params: dict[str, Any]) -> None:
         super().__init__(params)
         capacity = params.get("OPTIONS", {}).get("CAPACITY")
-        maxsize = self._max_entries if capacity is None else None
+        entries = self._max_entries if capacity is None else None
         with _lock:
             if name not in _caches:
-                _caches[name] = Cache(capacity=capacity, maxsize=maxsize, keys="str", values=_PICKLE)
+                _caches[name] = Cache(capacity=capacity, max_entries=entries, keys="str", values=_PICKLE)
             self._cache = _caches[name]
 
     def _ttl(self, timeout: Any) -> float:
-        """Seconds to live: None is for ever, what is not positive is over at once."""
+        """Seconds to live: None is for ever, 0 is over at once."""
         if timeout is DEFAULT_TIMEOUT:
             timeout = self.default_timeout
-        return math.inf if timeout is None else max(timeout, 0)
+        return math.inf if timeout is None or timeout > _LONGEST else max(timeout, 0)
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Set the value where the key is absent; whether it was."""
-        return self._cache.insert(self.make_and_validate_key(key, version), value, ttl=self._ttl(timeout))
+        name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
+        try:
+            return self._cache.insert(name, value, ttl=ttl) if ttl else name not in self._cache
+        except CacheLimitError:
+            return False
 
     def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
         """The key's value, or `default`."""
@@ -54,11 +61,15 @@ class TwindexCache(BaseCache):
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
         """Set the value."""
-        self._cache.upsert(self.make_and_validate_key(key, version), value, ttl=self._ttl(timeout))
+        name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
+        # Where the value is over at once or too large, the old one goes all the same.
+        if not ttl or not self._cache.upsert(name, value, ttl=ttl):
+            self._cache.delete(name)
 
     def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Give the pair another time to live; whether it was there."""
-        return self._cache.touch(self.make_and_validate_key(key, version), self._ttl(timeout))
+        name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
+        return self._cache.touch(name, ttl) if ttl else self._cache.delete(name)
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> Any:
         """Add to the value, which keeps its time to live. Raises `ValueError` where the key is absent."""
@@ -91,5 +102,8 @@ class TwindexCache(BaseCache):
     ) -> Any:
         """The key's value, or else `default`, which is called once for all threads if it can be called."""
         compute: Callable[[], Any] = default if callable(default) else lambda: default
-        name = self.make_and_validate_key(key, version)
-        return self._cache.get_or_compute(name, compute, ttl=self._ttl(timeout))
+        name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
+        if not ttl:
+            found = self._cache.get(name, _ABSENT)
+            return compute() if found is _ABSENT else found
+        return self._cache.get_or_compute(name, compute, ttl=ttl)

@@ -1,6 +1,6 @@
 """A backend of dogpile.cache: `make_region().configure("twindex", arguments={"maxsize": 10_000})`.
 
-Importing this module registers it. Arguments are those of `twindex.Cache`: `capacity` or `maxsize`, and `ttl`.
+Importing this module registers it. Arguments are those of `twindex.Cache`, but for its codecs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ class TwindexBackend(CacheBackend):
         return [self._cache.get(key, NO_VALUE) for key in keys]
 
     def set(self, key: str, value: Any) -> None:
-        """Set the value."""
-        self._cache[key] = value
+        """Set the value. Where it is too large, the old one goes all the same."""
+        if not self._cache.upsert(key, value):
+            self._cache.delete(key)
 
     def set_multi(self, mapping: Mapping[str, Any]) -> None:
         """Set each value."""
-        self._cache.upsert_many(mapping)
+        kept = self._cache.upsert_many(mapping)
+        self._cache.delete_many([key for key, is_kept in zip(mapping, kept, strict=True) if not is_kept])
 
     def delete(self, key: str) -> None:
         """Remove the pair, if it is there."""

@@ -76,10 +76,6 @@ class UnknownIndexError(Error, ValueError, code="UNKNOWN_INDEX"):
     """An index that is neither "hash" nor "sorted"."""
 
 
-class NameInUseError(Error, ValueError, code="NAME_IN_USE"):
-    """A table was asked for under the name of a cache, or a cache under that of a table."""
-
-
 class NoTableError(Error, KeyError, code="NO_TABLE"):
     """A table that is not there was asked for with `create=False`."""
 
@@ -95,8 +91,20 @@ class MemoryLimitError(Error, MemoryError, code="MEMORY_LIMIT"):
     """A write that would take the store past its memory limit."""
 
 
-class CacheLimitError(MemoryLimitError, ValueError):
+class CacheLimitError(Error, ValueError, code="NO_ROOM"):
     """A pair that does not fit into a cache, even if all others go; cachetools raises `ValueError` then."""
+
+
+class CapacityError(Error, ValueError, code="CAPACITY"):
+    """A cache without a bound, or with one that cannot hold a pair."""
+
+
+class TtlError(Error, ValueError, code="TTL"):
+    """A time to live or to idle of zero or less, of more than a thousand years, or that is no number."""
+
+
+class CircleError(Error, RuntimeError, code="CIRCLE"):
+    """A computation of a cache that asks for a value that is computed from its own."""
 
 
 class NotAnIntegerError(Error, ValueError, code="NOT_AN_INTEGER"):

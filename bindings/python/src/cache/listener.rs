@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
-use twindex::{CacheOptions, Cause};
+use twindex_cache::{CacheOptions, Cause};
 use twindex_finalization::attach;
 
 use crate::codec::Codecs;
@@ -13,11 +13,11 @@ use crate::error::{self, Failure, Result};
 use crate::objects;
 
 thread_local! {
-    /// What the program's function raised in this thread, for the write that called it.
+    /// What the program's function raised in this thread, for the call that made the pair go.
     static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Raises what the function raised while the engine wrote.
+/// Raises what the function raised.
 #[inline]
 pub(super) fn raise_failure() -> Result<()> {
     FAILURE.take().map_or(Ok(()), Err)
@@ -25,7 +25,7 @@ pub(super) fn raise_failure() -> Result<()> {
 
 /// A program's function, and the codecs of the pairs that it is told of.
 #[pyclass(frozen, weakref, name = "_Listener", module = "twindex._twindex")]
-pub(crate) struct Listener {
+pub(super) struct Listener {
     on_evict: Py<PyAny>,
     codecs: Codecs,
 }
@@ -38,7 +38,8 @@ impl Listener {
     }
 }
 
-/// Has the engine tell the program's function, if there is one. The engine has a weak reference: the caller keeps the listener.
+/// Has the cache tell the program's function, if there is one. The cache has a weak reference, which the garbage collector need
+/// not see: the caller keeps the listener.
 pub(super) fn listen(
     py: Python<'_>,
     options: CacheOptions,
@@ -52,9 +53,9 @@ pub(super) fn listen(
     let listener =
         Bound::new(py, Listener { on_evict: on_evict.clone().unbind(), codecs: codecs.clone_ref(py) })?;
     let weak = PyWeakrefReference::new(listener.as_any())?.unbind();
-    let options = options.eviction_listener(move |key, value, why| {
+    let options = options.eviction_listener(move |key, value, cause| {
         let told = attach(|py| match weak.bind(py).upgrade_as::<Listener>()? {
-            Some(listener) => listener.get().tell(py, (key, value), why),
+            Some(listener) => listener.get().tell(py, (key, value), cause),
             None => Ok(()),
         });
         if let Err(failure) = told {
@@ -67,14 +68,14 @@ pub(super) fn listen(
 }
 
 impl Listener {
-    fn tell(&self, py: Python<'_>, (key, value): (&[u8], &[u8]), why: Cause) -> Result<()> {
+    fn tell(&self, py: Python<'_>, (key, value): (&[u8], &[u8]), cause: Cause) -> Result<()> {
         let Codecs { keys, values } = &self.codecs;
         let (key, value) = (keys.decode(py, key)?, values.decode(py, value)?);
-        let why = match why {
+        let cause = match cause {
             Cause::Size => "size",
             Cause::Expired => "expired",
         };
-        self.on_evict.bind(py).call1((key, value, objects::text(py, why)?))?;
+        self.on_evict.bind(py).call1((key, value, objects::text(py, cause)?))?;
         Ok(())
     }
 }

@@ -1,13 +1,12 @@
 //! What makes a cache a mapping.
 
-use std::sync::Arc;
-
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::Cache;
 use crate::error::{self, Result};
+use crate::fork::Inherited;
 use crate::memory::check_memory;
 use crate::objects::Pair;
 use crate::scan::{Scan, Yields};
@@ -15,12 +14,12 @@ use crate::scan::{Scan, Yields};
 impl Cache {
     /// Removes the pair and returns its value. A value that cannot be read stays.
     pub(super) fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
-        self.open()?.forget(Some(key));
         loop {
-            let Some(bytes) = self.open()?.peek(key) else { return Ok(None) };
-            let value = self.codecs.values.decode(py, &bytes)?;
-            if self.swap(py, key, Some(&bytes), None)? {
-                return Ok(Some(value));
+            let bytes = self.open()?.peek(key);
+            let value = bytes.as_deref().map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
+            // An absent key is removed too: what is being computed for it is not kept then.
+            if self.change(py, 0, |cache| cache.compare_and_swap(key, bytes.as_deref(), None))? {
+                return Ok(value);
             }
             py.check_signals()?;
         }
@@ -28,7 +27,22 @@ impl Cache {
 
     fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
         check_memory()?;
-        Ok(Scan::over_cache(Arc::clone(&self.store), self.open()?, self.codecs.clone_ref(py), yields))
+        Ok(Scan::over_cache(self.open()?, self.codecs.clone_ref(py), yields))
+    }
+
+    /// The key of some pair, if there is one: one that follows those that `popitem` has removed.
+    fn any_key(&self, py: Python<'_>) -> Result<Option<Vec<u8>>> {
+        let cache = self.open()?;
+        Ok(self.popping.with(py, |popping| {
+            let mut rest = popping.take().filter(|rest| !rest.is_foreign());
+            let mut found = rest.as_mut().and_then(|rest| rest.next());
+            if found.is_none() {
+                let all = rest.insert(Inherited::new(cache.iter()));
+                found = all.next();
+            }
+            *popping = rest;
+            found.map(|(key, _)| key)
+        }))
     }
 }
 
@@ -66,19 +80,13 @@ impl Cache {
 
     /// Removes some pair and returns it; raises `KeyError` where there is none.
     fn popitem<'py>(&self, py: Python<'py>) -> Result<Pair<'py>> {
-        loop {
-            let cache = self.open()?;
-            let walk =
-                |from: u64, keys: &mut Vec<Vec<u8>>| cache.walk(from, |key, _, _| keys.push(key.to_vec()));
-            let Some(key) = self.popping.with(py, |popping| popping.any_key(walk)) else {
-                let empty = error::missing(&"the cache is empty".into_bound_py_any(py)?);
-                return Err(empty.without_context(py)?);
-            };
+        while let Some(key) = self.any_key(py)? {
             let object = self.codecs.keys.decode(py, &key)?;
             if let Some(value) = self.take(py, &key)? {
                 return Ok(Pair(object, value));
             }
             py.check_signals()?;
         }
+        Err(error::missing(&"the cache is empty".into_bound_py_any(py)?).without_context(py)?)
     }
 }

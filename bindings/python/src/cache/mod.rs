@@ -1,38 +1,34 @@
 //! The class `Cache`.
 
+mod computing;
 mod files;
 mod listener;
-mod many;
 mod mapping;
-mod objects;
 mod options;
+mod pairs;
 mod verbs;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use twindex::{CacheOptions, Change};
+use twindex_cache::{CacheOptions, Iter};
 
-use self::listener::{listen, raise_failure};
+pub(crate) use self::computing::{Computation, Waiting};
+use self::listener::{Listener, listen, raise_failure};
+use self::options::Arguments;
+use self::pairs::Pairs;
 use crate::attached::Attached;
-use crate::codec::{Codecs, DEFAULT_CODEC, Encoded};
+use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
-use crate::popitem::Popping;
-use crate::shared::Shared;
+use crate::objects;
 
-pub(crate) use self::objects::CacheObjects;
-pub(crate) use self::options::{CacheArguments, Capacity, Ttl};
-
-/// A mapping of bounded size: it drops pairs instead of refusing writes, and pairs may expire.
+/// A mapping of bounded size for any objects that can be pickled: it drops pairs instead of refusing writes.
 ///
-/// `Cache(...)` makes one in memory, for any objects that can be pickled. `Store.cache` makes one in a store.
-///
-/// >>> pages = Cache(maxsize=1000, ttl=60)
+/// >>> pages = Cache(max_entries=1000, ttl=60)
 /// >>> pages["/"] = {"title": "Hello"}
 /// >>> pages["/"]["title"], pages.get("/news"), len(pages)
 /// ('Hello', None, 1)
@@ -41,66 +37,59 @@ pub(crate) use self::options::{CacheArguments, Capacity, Ttl};
 /// >>> pages.get_or_compute("/news", lambda: "read from the disk")
 /// 'read from the disk'
 ///
-/// `capacity` is how many bytes the cache takes at most, all that it needs for itself included; `maxsize` how many pairs.
-/// Give one of them. `ttl` is how long after its last write a pair is shown, in seconds or as a `timedelta`; for ever unless
-/// given. Every write can say otherwise.
+/// `capacity` is how many bytes of memory the cache takes at most, all that it needs for itself included; `max_entries`, also
+/// called `maxsize`, how many pairs. A cache has one of them or both.
+///
+/// `ttl` is how long a pair lives after its last write, in seconds or as a `timedelta`; every write can say otherwise.
+/// `time_to_idle` is how long it lives after its last use. For so long after a pair has expired as `stale_for` says,
+/// `get_or_compute` still returns its value while one caller computes the new one. Without these a pair lives for ever, and
+/// so it does with `math.inf`.
 ///
 /// `on_evict` is called with the key, the value and "size" or "expired" for each pair that had to go or has expired. It runs
-/// after the write that took the pair out, in the same thread, and may use the cache. What it raises is raised by that
-/// write, which has taken effect.
+/// after the call that removed the pair, which may be a look-up, in the same thread, and may use the cache. What it raises is
+/// raised by that call, which has taken effect.
 ///
-/// Keys and values have codecs as those of tables do. "object", the default here, takes any object: str, bytes, int, float,
+/// Keys and values have codecs as those of tables do. "object", the default, takes any object: str, bytes, int, float,
 /// None and tuples of them as keys by what they are, other keys by what they pickle to. Equal keys are one, as in a `dict`.
 /// What you get of a cache is always a copy, so changing it changes nothing in the cache.
 ///
 /// A subclass with a method `__missing__(key)` says what `cache[key]` is where the key is absent, as with `dict`.
+///
+/// A child of `fork` has the cache without its pairs.
 #[pyclass(frozen, subclass, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Cache {
-    store: Arc<Shared>,
-    engine: Inherited<twindex::Cache>,
+    pairs: Pairs,
     codecs: Codecs,
-    /// What is being computed, by encoded key.
-    flights: Py<PyDict>,
-    objects: CacheObjects,
-    popping: Attached<Popping>,
+    listener: Option<Py<Listener>>,
+    /// Where `popitem` goes on.
+    popping: Attached<Option<Inherited<Iter>>>,
 }
 
 /// To copy so many bytes takes several times as long as to leave the interpreter and come back.
 const WORTH_LEAVING: usize = 64 << 10;
 
 impl Cache {
-    /// The name of a cache in a store of its own.
-    const OWN_NAME: &str = "cache";
-
-    /// Opens or creates the cache of this name in a store.
-    pub(crate) fn open_in(
-        py: Python<'_>,
-        store: Arc<Shared>,
-        cache_objects: &CacheObjects,
-        name: &str,
-        arguments: CacheArguments<'_, '_>,
-    ) -> Result<Self> {
-        check_memory()?;
-        let engine = store.open()?.in_memory();
-        let found = engine.find_cache(name);
-        let remembered = found.as_ref().map_or((DEFAULT_CODEC, DEFAULT_CODEC), twindex::Cache::codecs);
-        let CacheArguments { sizes, keys, values, on_evict } = arguments;
-        let codecs = Codecs::of_table(py, name, remembered, keys, values)?;
-        let (options, listener) = match &found {
-            // It stays as it is, but for its codecs, which are compared.
-            Some(_) => (CacheOptions::pairs(1), None),
-            None => listen(py, sizes.options()?, on_evict, &codecs)?,
-        };
-        let options = options.codecs(codecs.keys.name(), codecs.values.name());
-        let engine = Inherited::new(py.detach(|| engine.cache(name, options))?);
-        let (flights, objects) = (cache_objects.flights(py, name, listener)?, cache_objects.clone_ref(py));
-        Ok(Self { store, engine, codecs, flights, objects, popping: Attached::default() })
+    fn of(
+        cache: twindex_cache::Cache,
+        options: CacheOptions,
+        codecs: Codecs,
+        listener: Option<Py<Listener>>,
+    ) -> Self {
+        Self { pairs: Pairs::new(cache, options), codecs, listener, popping: Attached::default() }
     }
 
     #[inline]
-    fn open(&self) -> Result<&twindex::Cache> {
-        self.store.check_open()?;
-        Ok(&self.engine)
+    fn open(&self) -> Result<&twindex_cache::Cache> {
+        Ok(self.pairs.here()?)
+    }
+
+    /// What a call returns, unless `on_evict` has raised something meanwhile.
+    #[inline]
+    fn told<T>(&self, returned: T) -> Result<T> {
+        if self.listener.is_some() {
+            raise_failure()?;
+        }
+        Ok(returned)
     }
 
     /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it.
@@ -109,13 +98,11 @@ impl Cache {
         &self,
         py: Python<'_>,
         bytes: usize,
-        change: impl Send + FnOnce(&twindex::Cache) -> twindex::Result<T>,
+        change: impl Send + FnOnce(&twindex_cache::Cache) -> twindex_cache::Result<T>,
     ) -> Result<T> {
         let cache = self.open()?;
         let done = if bytes > WORTH_LEAVING { py.detach(|| change(cache)) } else { change(cache) };
-        raise_failure()?;
-        // To close the store drops its caches.
-        done.or_else(|error| self.open().and(Err(error::of_cache(error))))
+        Ok(self.told(done)??)
     }
 
     #[inline]
@@ -123,15 +110,16 @@ impl Cache {
         let py = key.py();
         let cache = self.open()?;
         let key = self.codecs.keys.encode_sought(key)?;
-        match cache.select_with(&key, |value| self.codecs.values.make(py, value)) {
+        let made = cache.get_with(&key, |value| self.codecs.values.make(py, value));
+        match self.told(made)? {
             Some(made) => self.codecs.values.finish(made?).map(Some),
             None => Ok(None),
         }
     }
 
     /// The value of an encoded key.
-    fn shared(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
-        Ok(self.open()?.select_shared(key))
+    fn stored(&self, key: &Encoded<'_>) -> Result<Option<Vec<u8>>> {
+        Ok(self.open()?.peek(key))
     }
 
     /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
@@ -142,41 +130,35 @@ impl Cache {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool> {
-        let mut is_expected = false;
-        let answer = &mut is_expected;
-        self.write(py, new.map_or(0, <[u8]>::len), |cache| {
-            cache.alter(key, |old| {
-                *answer = old == expected;
-                match new {
-                    Some(new) if *answer => Change::Set(new.to_vec()),
-                    None if *answer => Change::Delete,
-                    _ => Change::Keep,
-                }
-            })
-        })?;
-        Ok(is_expected)
+        self.write(py, new.map_or(0, <[u8]>::len), |cache| cache.compare_and_swap(key, expected, new))
     }
 }
 
 #[pymethods]
 impl Cache {
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        visit.call(&self.flights)?;
-        self.objects.visit(&visit)?;
+        visit.call(&self.listener)?;
         self.codecs.visit(&visit)
     }
 
     #[new]
     #[pyo3(
-        signature = (*positional, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None),
-        text_signature = "(*, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)"
+        signature = (
+            *positional, capacity=None, max_entries=None, maxsize=None, ttl=None, time_to_idle=None, stale_for=None,
+            keys=None, values=None, on_evict=None
+        ),
+        text_signature = "(*, capacity=None, max_entries=None, maxsize=None, ttl=None, time_to_idle=None, \
+                          stale_for=None, keys=None, values=None, on_evict=None)"
     )]
     fn new(
         py: Python<'_>,
         positional: &Bound<'_, PyTuple>,
-        capacity: Option<Capacity>,
-        maxsize: Option<Capacity>,
-        ttl: Option<Ttl>,
+        capacity: Option<&Bound<'_, PyAny>>,
+        max_entries: Option<&Bound<'_, PyAny>>,
+        maxsize: Option<&Bound<'_, PyAny>>,
+        ttl: Option<&Bound<'_, PyAny>>,
+        time_to_idle: Option<&Bound<'_, PyAny>>,
+        stale_for: Option<&Bound<'_, PyAny>>,
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
         on_evict: Option<&Bound<'_, PyAny>>,
@@ -186,87 +168,100 @@ impl Cache {
         }
         if let Ok(number) = positional.get_item(0) {
             return Err(error::misuse(format!(
-                "name what {0} counts: Cache(capacity={0}) is in bytes, Cache(maxsize={0}) in pairs",
+                "name what {0} counts: Cache(capacity={0}) is in bytes, Cache(max_entries={0}) in pairs",
                 error::shown(&number)
             )));
         }
-        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?.or_objects();
-        let store = Shared::new(twindex::Store::new());
-        Self::open_in(py, store, &CacheObjects::new(py)?, Self::OWN_NAME, arguments)
-    }
-
-    /// The name it has in its store.
-    #[getter]
-    fn name(&self) -> &str {
-        self.engine.name()
+        check_memory()?;
+        let arguments =
+            Arguments { capacity, max_entries, maxsize, ttl, time_to_idle, stale_for, keys, values };
+        let options = arguments.change(CacheOptions::default())?;
+        let codecs = arguments.codecs(py)?;
+        let (options, listener) = listen(py, options.label(files::label(&codecs)), on_evict, &codecs)?;
+        Ok(Self::of(twindex_cache::Cache::new(options.clone())?, options, codecs, listener))
     }
 
     /// The names of its codecs, of its keys and of its values.
     ///
-    /// >>> Cache(maxsize=10).codecs
+    /// >>> Cache(max_entries=10).codecs
     /// ('object', 'object')
     #[getter]
     fn codecs(&self) -> (&str, &str) {
-        self.engine.codecs()
+        (self.codecs.keys.name(), self.codecs.values.name())
     }
 
-    /// The most bytes that it takes, or None where only its pairs are counted.
+    /// The most bytes of memory that it takes, or None.
     #[getter]
-    fn capacity(&self) -> Option<usize> {
-        self.engine.capacity_bytes()
+    fn capacity(&self) -> Result<Option<usize>> {
+        Ok(self.open()?.capacity())
     }
 
-    /// The most pairs that it holds, or None where only its bytes are counted.
+    /// The most pairs that it holds, or None.
     #[getter]
-    fn maxsize(&self) -> Option<usize> {
-        self.engine.capacity_pairs()
+    fn max_entries(&self) -> Result<Option<usize>> {
+        Ok(self.open()?.max_entries())
     }
 
-    /// How much of `maxsize` or of `capacity` is in use: the number of pairs, or `memory`.
+    /// The most pairs that it holds, or None: another name of `max_entries`.
+    #[getter]
+    fn maxsize(&self) -> Result<Option<usize>> {
+        self.max_entries()
+    }
+
+    /// How much of `maxsize` is in use, or of `capacity` where there is no `maxsize`: the number of pairs, or `memory`.
     #[getter]
     fn currsize(&self) -> Result<usize> {
         let cache = self.open()?;
-        Ok(if cache.capacity_pairs().is_some() { cache.len() } else { cache.memory() })
+        Ok(if cache.max_entries().is_some() { cache.len() } else { cache.memory() })
     }
 
-    /// How many seconds a pair is shown where its write says nothing else, or None for ever.
+    /// How many seconds a pair lives where its write says nothing else, or None for ever.
     #[getter]
-    fn default_ttl(&self) -> Option<f64> {
-        self.engine.default_ttl().filter(|&ttl| ttl < Duration::MAX).map(|ttl| ttl.as_secs_f64())
+    fn default_ttl(&self) -> Result<Option<f64>> {
+        Ok(self.open()?.default_ttl().as_ref().map(Duration::as_secs_f64))
     }
 
-    /// The bytes that the cache takes, all that it needs for itself included.
+    /// How many seconds a pair lives after its last use, or None for ever.
+    #[getter]
+    fn time_to_idle(&self) -> Result<Option<f64>> {
+        Ok(self.open()?.time_to_idle().as_ref().map(Duration::as_secs_f64))
+    }
+
+    /// For how many seconds `get_or_compute` returns an expired value while one caller computes the new one, or None.
+    #[getter]
+    fn stale_for(&self) -> Result<Option<f64>> {
+        Ok(self.open()?.stale_for().as_ref().map(Duration::as_secs_f64))
+    }
+
+    /// The bytes of memory that the cache takes, all that it needs for itself included.
     #[getter]
     fn memory(&self) -> Result<usize> {
         Ok(self.open()?.memory())
     }
 
-    /// What happened to the cache so far, by name.
+    /// What happened to the cache so far, by name. `clear` changes nothing of it.
     ///
-    /// >>> cache = Cache(maxsize=10)
+    /// >>> cache = Cache(max_entries=10)
     /// >>> cache["a"] = 1
     /// >>> cache.get("a"), cache.get("b"), cache.stats()
-    /// (1, None, {'hits': 1, 'misses': 1, 'writes': 1, 'evictions': 0, 'expirations': 0})
+    /// (1, None, {'hits': 1, 'misses': 1, 'writes': 1, 'evictions': 0, 'expirations': 0, 'rejected': 0})
     ///
-    /// `peek`, `ttl` and `in` are not counted. `clear` sets writes, evictions and expirations to 0.
+    /// `peek`, `ttl` and `in` are not counted. `rejected` counts the writes that were not kept: the pair was too large.
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let counts = self.open()?.stats();
-        let dict = crate::objects::dict(py)?;
+        let counts = self.told(self.open()?.stats())?;
+        let dict = objects::dict(py)?;
         macro_rules! set {
             ($($name:ident)*) => {
                 $(dict.set_item(stringify!($name), counts.$name)?;)*
             };
         }
-        set!(hits misses writes evictions expirations);
+        set!(hits misses writes evictions expirations rejected);
         Ok(dict)
     }
 
-    fn __repr__(&self) -> String {
-        let kind = format!("{} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
-        match self.open() {
-            Ok(cache) => format!("<twindex.Cache {:?}: {kind}, {} pairs>", self.name(), cache.len()),
-            Err(_) => format!("<twindex.Cache {:?}: {kind}, closed>", self.name()),
-        }
+    fn __repr__(&self) -> Result<String> {
+        let (keys, values) = self.codecs();
+        Ok(format!("<twindex.Cache: {keys} keys, {values} values, {} pairs>", self.open()?.len()))
     }
 
     fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {

@@ -110,7 +110,7 @@ impl Table {
     }
 
     /// The value of an encoded key.
-    fn shared(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
+    fn stored(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
         Ok(self.open()?.in_memory().select_shared(key))
     }
 

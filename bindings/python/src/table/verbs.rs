@@ -1,6 +1,7 @@
 //! The verbs for one key.
 
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
@@ -8,17 +9,54 @@ use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
 use crate::objects::{Flags, Sums};
-use crate::verbs::{encode_amounts, encode_pairs, shared_verbs, updates};
+use crate::value;
+use crate::verbs::{Engine, encode_amounts, encode_pairs, shared_verbs, updates};
 
-shared_verbs!(
-    Table,
-    twindex_durable::Table,
-    twindex_durable::Error,
-    upsert: |table, pairs| table.upsert_many(pairs),
-    delete: twindex_durable::Table::delete_many,
-    contains: |table, keys| Ok(table.in_memory().contains_many(keys)),
-    increment: twindex_durable::Table::increment_many
-);
+impl Engine for twindex_durable::Table {
+    type Error = twindex_durable::Error;
+
+    #[inline]
+    fn set(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<()> {
+        self.upsert(key, value).map(drop)
+    }
+
+    #[inline]
+    fn insert(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<bool> {
+        self.insert(key, value)
+    }
+
+    #[inline]
+    fn delete(&self, key: &[u8]) -> twindex_durable::Result<bool> {
+        self.delete(key)
+    }
+
+    fn leave(&self, key: &[u8]) -> twindex_durable::Result<bool> {
+        self.alter(key, |_| twindex::Change::Keep)
+    }
+
+    #[inline]
+    fn increment(&self, key: &[u8], by: i64) -> twindex_durable::Result<i64> {
+        self.increment(key, by)
+    }
+
+    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> twindex_durable::Result<Vec<bool>> {
+        self.upsert_many(pairs)
+    }
+
+    fn delete_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
+        self.delete_many(keys)
+    }
+
+    fn contains_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
+        Ok(self.in_memory().contains_many(keys))
+    }
+
+    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> twindex_durable::Result<Vec<i64>> {
+        self.increment_many(amounts)
+    }
+}
+
+shared_verbs!(Table, twindex_durable::Table);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
@@ -88,5 +126,15 @@ impl Table {
     #[pyo3(signature = (key, /))]
     pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.open()?.in_memory().contains(self.codecs.keys.encode_sought(key)?))
+    }
+
+    /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
+    ///
+    /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
+    /// deleted, and keeps its memory in use for as long as the view is there.
+    #[pyo3(signature = (key, /))]
+    fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
+        let value = self.stored(&self.codecs.keys.encode_sought(key)?)?;
+        value.map(|value| value::view(key.py(), value)).transpose()
     }
 }
