@@ -1,7 +1,7 @@
-// What the caches of both packages share: the names of lru-cache, times to live, and one computation at a time.
+// What the caches of both packages share: the names of lru-cache, times, listeners, and one computation at a time.
 
 import { untilAborted } from './abort.js'
-import { makeError, rangeError, typeError } from './errors.js'
+import { describe, makeError, rangeError, typeError } from './errors.js'
 import { INSPECT } from './internal.js'
 import {
   readBoolean,
@@ -15,48 +15,65 @@ import {
 import { Pairs } from './table.js'
 import { encodeText } from './text.js'
 
-const CACHE = ['max', 'maxSize', 'ttl', 'keys', 'values', 'fetchMethod']
+/** What bounds a cache. Adapters take these too. */
+export const BOUNDS = ['capacity', 'maxEntries', 'max', 'ttl', 'timeToIdle', 'staleFor']
+const CACHE = [...BOUNDS, 'onEvict', 'keys', 'values', 'fetchMethod']
+/** Options that other libraries have, or that we had, and ours. */
+const RENAMED = {
+  maxSize: 'capacity, in bytes of memory',
+  dispose: 'onEvict',
+  allowStale: 'staleFor, in milliseconds',
+  store: 'shared, a name by which all threads find one cache',
+}
 const WRITE = ['ttl']
 const FETCH = ['ttl', 'forceRefresh', 'signal', 'context']
 
-/** A time to live as the native halves take it: whole milliseconds, `Infinity` for ever, `undefined` for the cache's own. */
-export function readTtl(ttl) {
-  if (ttl === undefined) return undefined
-  if (typeof ttl !== 'number') throw typeError('a time to live is a number of milliseconds', ttl)
-  if (!(ttl >= 0)) throw rangeError(`a time to live is 0 or more milliseconds, not ${ttl}`)
-  // As in lru-cache, 0 is none.
-  return ttl === 0 ? Number.POSITIVE_INFINITY : Math.ceil(ttl)
+/** A thousand years, as in the crate. */
+const MOST_MS = 1000 * 365 * 24 * 3_600_000
+
+/** A time as the native halves take it: whole milliseconds, `Infinity` for ever, `undefined` for none. */
+function readTime(time, what) {
+  if (time === undefined) return undefined
+  if (typeof time !== 'number') throw typeError(`${what} is a number of milliseconds`, time)
+  if (time === Number.POSITIVE_INFINITY || (time > 0 && time <= MOST_MS)) return Math.ceil(time)
+  const range = `more than 0 and at most ${MOST_MS} milliseconds, or Infinity for ever`
+  throw makeError('TWINDEX_TTL', `${what} is ${range}, not ${time}`)
 }
+
+export const readTtl = (ttl) => readTime(ttl, 'a time to live')
 
 /** The time to live that the options of a write say. */
 export const readWrite = (options) =>
   options === undefined ? undefined : readTtl(readOptions(options, 'a write', WRITE).ttl)
 
-function readSize(size, what) {
-  if (size === undefined) return undefined
-  if (readCount(size, what) > 0) return size
-  throw rangeError(`${what} is at least 1`)
+/** Options of a cache or an adapter, once those are refused that have another name here. */
+export function readRenamed(options, what, names) {
+  if (options !== null && typeof options === 'object') {
+    for (const [name, ours] of Object.entries(RENAMED)) {
+      if (!(name in options) || names.includes(name)) continue
+      throw rangeError(`${what} has no option ${describe(name)}, use ${ours}`)
+    }
+  }
+  return readOptions(options, what, names)
 }
 
-/** The options of a cache. A new one needs one of its two capacities. */
+/** The options of a cache. `maxEntries` and lru-cache's `max` are one. */
 export function readCache(options, what, more = []) {
-  const read = readOptions(options, what, [...CACHE, ...more])
-  const { fetchMethod } = read
-  if (fetchMethod !== undefined) readFunction(fetchMethod, 'fetchMethod')
-  const max = readSize(read.max, 'max')
-  const maxSize = readSize(read.maxSize, 'maxSize')
-  if (max !== undefined && maxSize !== undefined)
-    throw rangeError('a cache has a max in pairs or a maxSize in bytes, not both')
-  return { ...read, max, maxSize, ttl: readTtl(read.ttl), fetchMethod }
+  const { max, maxEntries = max, ...read } = readRenamed(options, what, [...CACHE, ...more])
+  if (max !== undefined && max !== maxEntries) throw rangeError(`${what} has max or maxEntries, not both`)
+  for (const [name, size] of Object.entries({ capacity: read.capacity, maxEntries }))
+    if (size !== undefined) readCount(size, name)
+  for (const name of ['fetchMethod', 'onEvict']) if (read[name] !== undefined) readFunction(read[name], name)
+  const ttl = readTtl(read.ttl)
+  const [timeToIdle, staleFor] = ['timeToIdle', 'staleFor'].map((name) => readTime(read[name], name))
+  return { ...read, maxEntries, ttl, timeToIdle, staleFor }
 }
-
-export const needsSize = () => rangeError('a new cache needs a max in pairs, or a maxSize in bytes')
 
 const bytesToText = new TextDecoder('latin1')
 const ASCII = /^[\0-\x7f]*$/
 
 /** A text that identifies a key of any codec among those that are being computed: of its bytes, each a character. */
-export function nameOf(item) {
+function nameOf(item) {
   if (typeof item === 'string' && ASCII.test(item)) return item
   return bytesToText.decode(typeof item === 'string' ? encodeText(item, 'key') : item)
 }
@@ -81,22 +98,38 @@ const waitsFor = (flight, other) =>
   flight === other || [...flight.awaited].some((next) => waitsFor(next, other))
 
 /**
- * For a class that has the verbs and `figures()`. `access` has, beside what `Pairs` needs, `select(item)` and
- * `begin(item, isRefresh)`, a computation of the cache's. That computation `stands()` until the key is written or deleted, may
- * `store(value, ttl)` until then, and has an `end()`. `flights` has those that this thread makes, for all handles of the cache.
- * `tracker` knows which one runs.
+ * For a class that has the verbs and `figures()`, which has `size`, `memory`, the options and what `stats` shows. `access` has,
+ * beside what `Pairs` needs:
+ *
+ *   select(item)       the value, which counts as a use; `keep` does not
+ *   touch(item, ttl)
+ *   evicted()          what `onEvict` is to be told: an array of functions, each gives `[key, value, cause]`
+ *   begin(item)        `{ value }`, which counts as a use, or `{ lead }` where this thread is to compute, or `{ wait }` where somebody does. A lead
+ *                      `stands()` until the key is written or deleted; it ends with `keep(value, ttl)`, `fail(error)` or `end()`.
+ *                      A wait has `outcome()`, a promise of `{ value }`, `{ error }` or `undefined` for none, and `end()`.
+ *
+ * `described.flights` has what this thread computes, for all handles of the cache. `tracker` knows which computation runs.
  */
 export class CacheLike extends Pairs {
+  #name
   #flights
   #fetchMethod
+  #onEvict
   #access
+  #values
   #tracker
+  /** What is still to be told. */
+  #untold = []
 
-  constructor(store, described, access, tracker = synchronous) {
-    super(store, described, access)
-    this.#flights = described.flights
-    this.#fetchMethod = described.read.fetchMethod
+  constructor(described, access, tracker = synchronous) {
+    super(described, access)
+    const { name, flights, read, codecs } = described
+    this.#name = name
+    this.#flights = flights
+    this.#fetchMethod = read.fetchMethod
+    this.#onEvict = read.onEvict
     this.#access = access
+    this.#values = codecs.values
     this.#tracker = tracker
   }
 
@@ -107,25 +140,35 @@ export class CacheLike extends Pairs {
     return this
   }
 
+  get capacity() {
+    return this.figures().capacity
+  }
+
+  get maxEntries() {
+    return this.figures().maxEntries
+  }
+
   get max() {
-    return this.figures().max
-  }
-
-  get maxSize() {
-    return this.figures().maxSize
-  }
-
-  get ttl() {
-    return this.figures().ttl
+    return this.maxEntries
   }
 
   get memory() {
     return this.figures().memory
   }
 
+  /** The name by which threads share it, if they do. */
+  get shared() {
+    return this.#name
+  }
+
+  /** As in lru-cache. */
+  getRemainingTTL(key) {
+    return this.ttl(key) ?? 0
+  }
+
   stats() {
-    const { hits, misses, writes, evictions, expirations } = this.figures()
-    return { hits, misses, writes, evictions, expirations }
+    const { hits, misses, writes, evictions, expirations, rejected } = this.figures()
+    return { hits, misses, writes, evictions, expirations, rejected }
   }
 
   // --- verbs on many, whose arguments are all read before the first write
@@ -144,6 +187,22 @@ export class CacheLike extends Pairs {
     return Array.from(readIterable(keys, 'the keys')).map((key) => this.delete(key))
   }
 
+  // --- listeners
+
+  /**
+   * Tells `onEvict` what has gone. The host calls this after each write, and when another thread has evicted something. Where the
+   * listener throws, the error goes to the caller, and the next call tells the rest.
+   */
+  tell() {
+    for (;;) {
+      if (this.#untold.length === 0) this.#untold = this.#access.evicted().reverse()
+      const gone = this.#untold.pop()
+      if (gone === undefined) return
+      const onEvict = this.#onEvict
+      onEvict(...gone())
+    }
+  }
+
   // --- one computation at a time
 
   async fetch(key, options) {
@@ -152,47 +211,93 @@ export class CacheLike extends Pairs {
     readSignal(signal)?.throwIfAborted()
     const lifetime = readTtl(ttl)
     const item = this.#access.of(key)
-    const found = this.#access.select(item)
     const fetch = this.#fetchMethod
-    if (fetch === undefined || (found !== undefined && !forceRefresh)) return found
+    if (fetch === undefined) return this.#access.select(item)
+    const seen = forceRefresh ? this.#access.keep(item) : undefined
+    const found = seen === undefined ? undefined : this.#values.show(seen)
     const compute = () => fetch(key, found, { signal, options: { ttl }, context })
-    return untilAborted(this.#fly(item, compute, lifetime, forceRefresh), signal)
+    const isThere = seen !== undefined
+    const work = isThere ? this.#refresh(item, seen, compute, lifetime) : this.#find(item, compute, lifetime)
+    return untilAborted(work, signal)
   }
 
   async getOrCompute(key, compute, options) {
     readFunction(compute, 'compute')
     const ttl = readWrite(options)
-    const item = this.#access.of(key)
-    const found = this.#access.select(item)
-    return found === undefined ? this.#fly(item, compute, ttl, false) : found
+    return this.#find(this.#access.of(key), compute, ttl)
   }
 
-  /** What `compute` makes, or what it is making already. */
-  #fly(item, compute, ttl, isRefresh) {
-    const name = nameOf(item)
-    const asking = this.#tracker.current()
-    let flight = this.#flights.get(name)
-    if (flight === undefined || !flight.computation.stands()) {
-      flight = { computation: this.#access.begin(item, isRefresh), awaited: new Set(), promise: undefined }
-      flight.promise = this.#compute(flight, name, compute, ttl)
-      this.#flights.set(name, flight)
-    } else if (asking !== undefined && waitsFor(flight, asking)) {
-      throw makeError('TWINDEX_CIRCLE', 'the computation of a value waits for that very value')
+  /** The value of a key: what is there by now, or what `compute` makes, or what it is making already, here or in another thread. */
+  async #find(item, compute, ttl) {
+    for (;;) {
+      const { value, lead, wait } = this.#access.begin(item)
+      if (lead !== undefined) return this.#fly(lead, item, compute, ttl)
+      if (wait === undefined) return value
+      const own = this.#flying(item)
+      if (own !== undefined) {
+        wait.end()
+        return this.#join(own)
+      }
+      const outcome = await wait.outcome()
+      if (outcome === undefined) continue
+      if ('error' in outcome) throw outcome.error
+      return outcome.value
     }
+  }
+
+  /** Computes although there is a value: the new one replaces that, and nothing newer. */
+  async #refresh(item, seen, compute, ttl) {
+    const own = this.#flying(item)
+    if (own !== undefined) return this.#join(own)
+    const { keep, swap, touch } = this.#access
+    const values = this.#values
+    const lead = {
+      stands: () => values.isEqual(keep(item), seen),
+      keep(value, ttl) {
+        if (swap(item, seen, values.own(values.toItem(value, 'value')))) touch(item, ttl)
+      },
+      fail() {},
+      end() {},
+    }
+    return this.#fly(lead, item, compute, ttl)
+  }
+
+  /** What this thread computes for a key, unless that was written or deleted meanwhile. */
+  #flying(item) {
+    const flight = this.#flights.get(nameOf(item))
+    return flight?.lead.stands() ? flight : undefined
+  }
+
+  #fly(lead, item, compute, ttl) {
+    const name = nameOf(item)
+    const flight = { lead, awaited: new Set(), promise: undefined }
+    this.#flights.set(name, flight)
+    flight.promise = this.#compute(flight, name, compute, ttl)
+    return this.#join(flight)
+  }
+
+  #join(flight) {
+    const asking = this.#tracker.current()
+    if (asking !== undefined && waitsFor(flight, asking))
+      throw makeError('TWINDEX_CIRCLE', 'the computation of a value waits for that very value')
     asking?.awaited.add(flight)
     return flight.promise
   }
 
   async #compute(flight, name, compute, ttl) {
+    const { lead } = flight
     try {
       // Not at once, so that it finds itself when it asks for its own key.
       await undefined
       const value = await this.#tracker.run(flight, compute)
-      if (value !== undefined) flight.computation.store(value, ttl)
+      if (value === undefined) lead.end()
+      else lead.keep(value, ttl)
       return value
+    } catch (error) {
+      lead.fail(error)
+      throw error
     } finally {
       flight.awaited.clear()
-      flight.computation.end()
       if (this.#flights.get(name) === flight) this.#flights.delete(name)
     }
   }
@@ -203,6 +308,8 @@ export class CacheLike extends Pairs {
 
   [INSPECT](_depth, options, inspect) {
     const { keys, values } = this.codecs
-    return `Cache ${inspect({ name: this.name, size: this.size, keys, values }, options)}`
+    const { shared, size } = this
+    const shown = shared === undefined ? { size, keys, values } : { shared, size, keys, values }
+    return `Cache ${inspect(shown, options)}`
   }
 }

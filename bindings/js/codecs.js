@@ -170,19 +170,47 @@ export function readCodecs({ keys, values }) {
   }
 }
 
-/** The codecs that a table remembers, where the options named none. */
-export function rememberedCodecs(table, { keys, values }, [keyName, valueName]) {
-  return {
-    keys: keys ?? remembered(keyCodecs, table, 'keys', keyName),
-    values: values ?? remembered(valueCodecs, table, 'values', valueName),
-  }
+/** The names of a cache's codecs, as they are saved with it in every language: each behind its length. */
+export function labelOf({ keys, values }) {
+  const names = [keys?.name ?? DEFAULT_CODEC, values?.name ?? 'msgpack'].map((name) =>
+    encodeText(name, 'codec'),
+  )
+  return Uint8Array.from(names.flatMap((name) => [name.length, ...name]))
 }
 
-function remembered(codecs, table, of, name) {
+/** The two names in a label, or `bytes` where it is none: a program in Rust needs none. */
+function namesOf(label) {
+  const half = label.subarray(1, 1 + label[0])
+  const rest = label.subarray(1 + half.length)
+  if (label.length < 2 || rest.length !== 1 + rest[0]) return ['bytes', 'bytes']
+  return [half, rest.subarray(1)].map((name) => new TextDecoder().decode(name))
+}
+
+/** A cache's codecs and their names, by its label. `bytes` and `view` show any. */
+export function labelledCodecs(label, named) {
+  const names = namesOf(label)
+  for (const [at, of] of ['keys', 'values'].entries()) {
+    const asked = named[of]?.name ?? 'bytes'
+    if (asked === names[at] || asked === 'bytes') continue
+    const message = `the ${of} of the cache have the codec "${names[at]}", not "${asked}"`
+    throw makeError('TWINDEX_WRONG_CODEC', message)
+  }
+  return { names, ...codecsOf('the cache', named, names) }
+}
+
+/** The codecs that a table remembers, where the options named none. */
+export const rememberedCodecs = (table, named, names) => codecsOf(`table "${table}"`, named, names)
+
+const codecsOf = (what, { keys, values }, [keyName, valueName]) => ({
+  keys: keys ?? remembered(keyCodecs, what, 'keys', keyName),
+  values: values ?? remembered(valueCodecs, what, 'values', valueName),
+})
+
+function remembered(codecs, what, of, name) {
   if (codecs[name] !== undefined) return codecs[name]
   throw makeError(
     'TWINDEX_WRONG_CODEC',
-    `the ${of} of table "${table}" have the codec "${name}", which is not one of this package: ` +
+    `the ${of} of ${what} have the codec "${name}", which is not one of this package: ` +
       `open it with a codec of your own of that name, or with "bytes"`,
   )
 }

@@ -14,7 +14,12 @@ Object.defineProperty(TwindexError.prototype, 'name', {
 })
 
 /** The class that a JavaScript user expects for such an error. */
-const BUILT_IN = { TWINDEX_TYPE: TypeError, TWINDEX_RANGE: RangeError }
+const BUILT_IN = {
+  TWINDEX_TYPE: TypeError,
+  TWINDEX_RANGE: RangeError,
+  TWINDEX_CAPACITY: RangeError,
+  TWINDEX_TTL: RangeError,
+}
 
 /** A message shows so much of a string or of bytes. */
 const SHOWN_TEXT = 40

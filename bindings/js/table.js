@@ -22,32 +22,20 @@ function readChange(values, wanted) {
 }
 
 /**
- * What tables and caches of both packages share: the face of a Map, and the verbs that a program's code is part of. `of` has the
- * name, the names of the codecs and the codecs. `access` has what works on what the codec makes of a key, as nobody can change it:
+ * What tables and caches of both packages share: the face of a Map, and the verbs that a program's code is part of. `described`
+ * has the codecs and their names. `access` has what works on what the codec makes of a key, as nobody can change it:
  * `of(key)`; `keep(item)`, the value's item, as a copy; `swap(item, seen, next)`, which writes a value's item where another one is
  * still there; and `walk(halves)`, an iterator. The class adds the other verbs.
  */
 export class Pairs {
-  #store
-  #name
   #names
   #values
   #access
 
-  constructor(store, { name, names, codecs }, access) {
-    this.#store = store
-    this.#name = name
+  constructor({ names, codecs }, access) {
     this.#names = names
     this.#values = codecs.values
     this.#access = access
-  }
-
-  get store() {
-    return this.#store
-  }
-
-  get name() {
-    return this.#name
   }
 
   /** The names of the codecs that are remembered. */
@@ -116,6 +104,32 @@ export class Pairs {
 
   [Symbol.iterator]() {
     return this.entries()
+  }
+}
+
+/** What the tables of both packages share. */
+export class TableLike extends Pairs {
+  #store
+  #name
+  #index
+
+  constructor(store, described, access) {
+    super(described, access)
+    this.#store = store
+    this.#name = described.name
+    this.#index = described.index
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  get name() {
+    return this.#name
+  }
+
+  get index() {
+    return this.#index
   }
 
   get [Symbol.toStringTag]() {

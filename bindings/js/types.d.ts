@@ -111,8 +111,6 @@ export type ErrorCode =
   | 'TWINDEX_TABLE_NAME'
   /** The table has the other index. */
   | 'TWINDEX_WRONG_INDEX'
-  /** A table has the name of a cache, or a cache that of a table. */
-  | 'TWINDEX_NAME_IN_USE'
   /** The table's keys or values have another codec, or one that this package does not know. */
   | 'TWINDEX_WRONG_CODEC'
   /** A codec's name that is not 1 to 255 bytes long. */
@@ -123,6 +121,12 @@ export type ErrorCode =
   | 'TWINDEX_UNKNOWN_INDEX'
   /** The computation of a cache's value waits for that very value. */
   | 'TWINDEX_CIRCLE'
+  /** A cache has no bound, or one that cannot hold a pair. A `RangeError`. */
+  | 'TWINDEX_CAPACITY'
+  /** A time of zero or less, or of more than a thousand years. A `RangeError`. */
+  | 'TWINDEX_TTL'
+  /** A change of a pair does not fit into the cache. The pair is as it was. */
+  | 'TWINDEX_NO_ROOM'
   /** The table was dropped. */
   | 'TWINDEX_TABLE_DROPPED'
   /** The write would take the store past its memory limit, or the system or the module has no more memory. */
@@ -278,21 +282,6 @@ export interface BaseStore {
   /** Removes the table and its pairs; whether it was there. Handles of it find nothing from then on. */
   dropTable(name: string): boolean
 
-  /**
-   * Opens the cache, or creates it. One that is there keeps its capacity and its time to live, and may be opened with neither. It is
-   * not in the store's log. No table can have its name.
-   */
-  cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options?: CacheOptions<K, V>,
-  ): Cache<K, V>
-
-  /** The names of all caches. */
-  caches(): string[]
-
-  /** Removes the cache and its pairs; whether it was there. Writes by handles of it fail from then on. */
-  dropCache(name: string): boolean
-
   /** The bytes that the store holds. */
   readonly memory: number
 
@@ -324,10 +313,9 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> {
   /** For the compiler alone, which finds the codecs by it. */
   readonly [codecs]?: { keys: K; values: V }
 
-  readonly name: string
   /** The names of the codecs that are remembered. */
   readonly codecs: { keys: string; values: string }
-  /** The number of pairs. In a cache one that has expired counts until a later write removes it, though it is never shown. */
+  /** The number of pairs. In a cache an expired one counts until it is removed, though it is never returned. */
   readonly size: number
   /** The bytes that it holds, and a cache all that it takes. */
   readonly memory: number
@@ -365,7 +353,7 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> {
     change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
   ): boolean
 
-  /** Removes all pairs. A cache's counts of hits and misses go on, the others begin anew. */
+  /** Removes all pairs. A cache tells no listener, and its counts go on. */
   clear(): void
 
   /** As `select`. */
@@ -392,6 +380,7 @@ export interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
 export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   private constructor()
 
+  readonly name: string
   readonly index: Index
 
   /** Adds the pair where the key is absent; whether it was. */
@@ -420,18 +409,39 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
 }
 
-export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec> {
-  /** The most pairs. A new cache has this or `maxSize`. */
-  max?: number | undefined
+/** What bounds a cache, and its times, all in milliseconds. `Infinity` is for ever. */
+export interface CacheBounds {
   /** The most bytes of memory that it takes, all that it needs for itself included. */
-  maxSize?: number | undefined
-  /** How many milliseconds after its last write a pair is shown, unless the write says otherwise; for ever with none or 0. */
+  capacity?: number | undefined
+  /** The most pairs. A cache has this, a `capacity` or both. */
+  maxEntries?: number | undefined
+  /** As `maxEntries`, the name in lru-cache. */
+  max?: number | undefined
+  /** How long a pair lives after its last write, unless that says otherwise. */
   ttl?: number | undefined
+  /** How long a pair lives after it was last written or read. It may go up to a sixty-fourth of this time early. */
+  timeToIdle?: number | undefined
+  /** For how long after its expiry `fetch` and `getOrCompute` still return a value, while one caller computes the new one. */
+  staleFor?: number | undefined
+}
+
+export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec>
+  extends CacheBounds {
+  /** How this handle sees keys, `str` by default. */
   keys?: K | undefined
+  /** How this handle sees values, `msgpack` by default. */
   values?: V | undefined
   /** What `fetch` calls for a value that is absent. */
   fetchMethod?: FetchMethod<K, V> | undefined
+  /**
+   * Is called for each pair that was evicted or has expired, in the thread that made the cache: when a write of that thread has
+   * taken effect, else soon after. What it throws goes to the caller of that write, else it is an uncaught exception.
+   */
+  onEvict?: ((key: Output<K>, value: Output<V>, cause: EvictionCause) => void) | undefined
 }
+
+/** Why a pair was removed that nobody deleted: there was no room for all pairs, or its time was over. */
+export type EvictionCause = 'size' | 'expired'
 
 export type FetchMethod<K extends KeyCodec, V extends ValueCodec> = (
   key: Input<K>,
@@ -441,7 +451,7 @@ export type FetchMethod<K extends KeyCodec, V extends ValueCodec> = (
 ) => Input<V> | undefined | Promise<Input<V> | undefined>
 
 export interface CacheWriteOptions {
-  /** How many milliseconds the pair is shown; for ever with 0. */
+  /** How many milliseconds the pair lives, `Infinity` for ever. */
   ttl?: number | undefined
 }
 
@@ -453,56 +463,62 @@ export interface CacheFetchOptions extends CacheWriteOptions {
   context?: unknown
 }
 
+/** What a cache has counted since it was made. */
 export interface CacheStats {
-  /** Look-ups that found a pair, but for `peek` and `has`; and those that found none. */
+  /** Look-ups that found a pair, and those that found none. `peek`, `has` and `ttl` do not count. */
   hits: number
   misses: number
-  /** Pairs written, pairs that went for want of room, and pairs removed as their time was over, since the last `clear`. */
+  /** Pairs written, evicted because there was no room, and removed because their time was over. */
   writes: number
   evictions: number
   expirations: number
+  /** Writes that were not kept, because the pair was too large. */
+  rejected: number
 }
 
 /**
- * Pairs of bounded size: it drops those that matter least instead of refusing writes, and pairs may expire. `new Cache()` makes
- * one in memory, with `msgpack` for values by default; `store.cache()` one in a store, which all threads share where they share
- * the store. What is decided by which pairs go is how often and how lately they were asked for, which is not exactly the least
- * recently used.
+ * A cache bounded by bytes or by entries: it evicts pairs instead of refusing writes, and pairs may expire. Eviction weighs how
+ * often and how recently a pair was used, so it need not be the least recently used one.
  */
 export interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> extends Pairs<K, V> {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
 export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
   constructor(options: CacheOptions<K, V>)
 
-  /** The most pairs, `undefined` where only bytes are counted. */
-  readonly max: number | undefined
   /** The most bytes, `undefined` where only pairs are counted. */
-  readonly maxSize: number | undefined
-  /** How many milliseconds pairs are shown by default, `undefined` for ever. */
-  readonly ttl: number | undefined
+  readonly capacity: number | undefined
+  /** The most pairs, `undefined` where only bytes are counted. */
+  readonly maxEntries: number | undefined
+  readonly max: number | undefined
   stats(): CacheStats
 
   /** Gives the key a value, `undefined` to remove it; returns the cache. */
   set(key: Input<K>, value: Input<V> | undefined, options?: CacheWriteOptions): this
   /** As `get`, which is not counted as a use of the pair. */
   peek(key: Input<K>): Output<V> | undefined
-  /** How many milliseconds the pair is still shown: `Infinity` where it does not expire, 0 where it is absent. */
+  /** How many milliseconds the pair still lives: `Infinity` where it does not expire, `undefined` where it is absent. */
+  ttl(key: Input<K>): number | undefined
+  /** The same, with 0 where it is absent, as in lru-cache. */
   getRemainingTTL(key: Input<K>): number
-  /** Lets the pair be shown so many milliseconds from now on, or as long as by default; whether the key was there. */
+  /** Gives the pair so many milliseconds from now on, or the cache's `ttl`; whether the key was there. */
   touch(key: Input<K>, ttl?: number): boolean
 
   /** Adds the pair where the key is absent; whether it was. */
   insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   /** Replaces the value where the key is present; whether it was. */
   replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  /** Gives the key this value, present or not: true. */
+  /** Gives the key this value, present or not; false where the pair is too large, and everything is as it was. */
   upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
 
+  /** Changes the capacity in bytes. What does not fit is evicted before this returns. */
+  shrinkTo(capacity: number): void
+
   /**
-   * The key's value, or else what `fetchMethod` makes, which is written. Calls for the same key in one thread wait for one
-   * computation. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value whose key is written
-   * or deleted meanwhile. A call whose signal aborts rejects, and what it began goes on.
+   * The key's value, or else what `fetchMethod` makes, which is written. Other calls for the same key wait for that computation, in
+   * all threads that share the cache. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value
+   * whose key is written or deleted meanwhile, nor one that is too large. A call whose signal aborts rejects, and what it began
+   * goes on.
    */
   fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
   /** The same, with what makes the value given here. */

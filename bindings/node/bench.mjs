@@ -3,7 +3,7 @@
 //   node bench.mjs [hash] [sorted] [cache] [--pairs N] [--threads T] [--keys FILE] [--rounds N]
 import { createRequire } from 'node:module'
 import { main, Peer } from '../../benches/bench.js'
-import { Store } from './index.js'
+import { Cache, Store } from './index.js'
 
 const { resolve } = createRequire(new URL('./bench/package.json', import.meta.url))
 /** A library of `bench/package.json`, which need not be installed. */
@@ -103,7 +103,7 @@ await main(import.meta.url, {
     lmdb,
   },
   cache: {
-    twindex: () => (max) => new Store().cache('c', { max }),
+    twindex: () => (max) => new Cache({ max, values: 'str' }),
     'lru-cache': async () => {
       const { LRUCache } = await rival('lru-cache')
       return (max) => new LRUCache({ max })

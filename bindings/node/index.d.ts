@@ -15,8 +15,6 @@
 import type {
   StoreOptions as BaseOptions,
   BaseStore,
-  Cache,
-  CacheOptions,
   CheckOptions,
   Index,
   Input,
@@ -35,21 +33,27 @@ declare module './lib/shared/types.js' {
     /** The store that it is of. */
     readonly store: Store
   }
+  interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec> {
+    /**
+     * Gives all threads of the process that name it one cache. The first one makes it; others give the same options or leave them
+     * out. It lasts until the last of them is collected.
+     */
+    shared?: string | undefined
+  }
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
-    /** The store that it is of; `undefined` for one that `new Cache()` made. */
-    readonly store: Store | undefined
-    /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
+    /** The name by which threads share it. */
+    readonly shared: string | undefined
+    /** The cache as bytes, with its options and the times that its pairs still live: what `Cache.load` takes. */
     dump(options?: SignalOptions): Promise<Buffer>
     dumpSync(): Buffer
-    /** Writes the cache, with the times at which its pairs expire, to a file, which is replaced in one step. */
+    /** Writes the same to a file, which is replaced in one step. */
     save(path: string | URL, options?: SignalOptions): Promise<void>
     saveSync(path: string | URL): void
   }
   namespace Cache {
     /**
-     * A cache in memory from the file that `save` wrote, or from the bytes of `dump`. It has the capacity, the time to live and the
-     * codecs that were saved, or those that the options name; a smaller one keeps what was asked for most. What expired
-     * meanwhile is not in it.
+     * A cache from the file that `save` wrote, or from the bytes of `dump`. Options that are left out are those that were saved.
+     * A smaller cache keeps the pairs that were used most; pairs that expired meanwhile are left out.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
       source: ArrayBufferView | string | URL,
@@ -251,18 +255,6 @@ export class Store {
   batch(): Batch
   /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
   batch(fill: (batch: Batch) => void): boolean[]
-
-  /** Loads a cache into this store, as `Cache.load`, under a name that nothing in the store has. */
-  loadCache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    source: ArrayBufferView | string | URL,
-    options?: CacheOptions<K, V> & SignalOptions,
-  ): Promise<Cache<K, V>>
-  loadCacheSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    source: ArrayBufferView | string | URL,
-    options?: CacheOptions<K, V>,
-  ): Cache<K, V>
 
   /** The whole store as bytes. */
   dump(options?: SignalOptions): Promise<Buffer>

@@ -1,23 +1,20 @@
 import { EventEmitter } from 'node:events'
-import type { Durability, Store } from 'twindex'
+import type { CacheBounds, Durability, Store } from 'twindex'
 
-export interface KeyvTwindexOptions {
+/** Bounds and times are for an adapter in memory alone, which is a cache. */
+export interface KeyvTwindexOptions extends CacheBounds {
   /** The file, which is made where it is not there; in memory alone without one. */
   path?: string | URL | undefined
   /** When a change reaches the disk, `everysec` by default. */
   durability?: Durability | undefined
-  /** The most bytes that the store may hold in memory. In memory alone, where there is no room, pairs go as with `maxSize`. */
+  /** The most bytes that the store of a file may hold in memory. */
   memoryLimit?: number | null | undefined
   /** A store that is open already, instead of a file. */
   store?: Store | undefined
   /** The table that has the pairs, `keyv` by default. */
   table?: string | undefined
-  /**
-   * In memory alone: the most pairs, or the most bytes of memory that they take. Where there is no room for another one, those
-   * go that matter least.
-   */
-  max?: number | undefined
-  maxSize?: number | undefined
+  /** In memory alone: the name by which all threads have one cache. */
+  shared?: string | undefined
 }
 
 /**

@@ -1,15 +1,9 @@
-import type { Cache, Store } from 'twindex'
+import type { Cache, CacheBounds } from 'twindex'
 
-export interface TwindexDriverOptions {
-  /** A store that is open already; one in memory of its own without it. */
-  store?: Store | undefined
-  /** The cache that has the items, `unstorage` by default. */
-  name?: string | undefined
-  /** The most items, or the most bytes of memory that they take: one of the two. */
-  max?: number | undefined
-  maxSize?: number | undefined
-  /** How many milliseconds items are kept, unless `setItem` has a `ttl`, which is in seconds. */
-  ttl?: number | undefined
+/** `setItem` may have a `ttl` too, which is in seconds. */
+export interface TwindexDriverOptions extends CacheBounds {
+  /** The name by which all threads have one cache. */
+  shared?: string | undefined
   /** What all keys begin with in the cache. */
   base?: string | undefined
 }
@@ -31,6 +25,6 @@ export interface TwindexDriver {
   dispose(): void
 }
 
-/** A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ maxSize: 64e6 }) })`. */
+/** A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ capacity: 64e6 }) })`. */
 export function twindexDriver(options: TwindexDriverOptions): TwindexDriver
 export default twindexDriver

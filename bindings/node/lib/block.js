@@ -89,6 +89,12 @@ export class Reader {
     return this.#show(this.#read(codec), codec, what)
   }
 
+  /** What shows the next item, later. */
+  defer(codec) {
+    const item = this.#read(codec)
+    return () => this.#show(item, codec, 'pair')
+  }
+
   /** The next two. Where one cannot be shown, both are passed. */
   nextPair({ keys, values }) {
     const [key, value] = [this.#read(keys), this.#read(values)]
@@ -109,6 +115,22 @@ export class Reader {
     if (!codec.isBytes && typeof item === 'object') throw notOf('UTF-8', what, item)
     return codec.show(item)
   }
+}
+
+/** All results that the native half holds ready, in rows of one item for each codec: each row as a function that shows it. */
+export function takeRows(codecs) {
+  const items = []
+  for (let isMore = true; isMore; ) {
+    const block = nativeTake(collect)
+    isMore = moreOf(block) === 1
+    const reader = new Reader(block)
+    while (!reader.isEmpty) items.push(reader.defer(codecs[items.length % codecs.length]))
+  }
+  const width = codecs.length
+  return Array.from(
+    { length: items.length / width },
+    (_, row) => () => items.slice(row * width, (row + 1) * width).map((show) => show()),
+  )
 }
 
 /** All results that the native half holds ready, each as the codec shows it. */

@@ -1,17 +1,24 @@
-// Caches: pairs of bounded size, which may expire.
+// Caches: pairs in a limit of memory, or so many, which may expire.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { deserialize, serialize } from 'node:v8'
 import { accessOf } from './access.js'
-import { takeAll } from './block.js'
-import { dump, dumpSync, loaderOf, save, saveSync } from './cache-files.js'
+import { takeAll, takeRows } from './block.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
-import { KEY, parseObject, VALUE } from './crossing.js'
+import { KEY, lengths, parseObject, VALUE } from './crossing.js'
+import { readPath } from './files.js'
+import { listen, openInbox, unlisten, woken } from './inbox.js'
 import { booleans, stageKeys, stagePairs } from './many.js'
 import { native } from './native.js'
-import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
-import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { checkOtherCopies } from './registry.js'
+import { CacheLike, readCache, readTtl, readWrite } from './shared/cache.js'
+import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
+import { rangeError, typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
+import { readCount, readOptions, readString } from './shared/options.js'
+import { ownBytes, viewBytes } from './shared/views.js'
+import { later } from './tasks.js'
 import { walkCache } from './walk.js'
 
 const {
@@ -31,10 +38,9 @@ const {
   upsertMany: nativeUpsertMany,
 } = native.cache
 
-/** Of a cache's own store that number too. */
-const forgotten = new FinalizationRegistry(({ handle, own }) => {
+const forgotten = new FinalizationRegistry((handle) => {
+  unlisten(handle)
   nativeFree(handle)
-  if (own !== undefined) native.freeStore(own)
 })
 
 /** Which computation is running, also after it has waited. While it is in use, every promise of the thread costs more. */
@@ -52,83 +58,141 @@ const tracker = {
   },
 }
 
-/** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
-const OWN_VALUES = 'msgpack'
-const OWN_NAME = 'cache'
+/** What this thread computes for caches that threads share, by their names. */
+const sharedFlights = new Map()
 
-/** Opens the cache of this name in a store, by the store's number. */
-function open(store, name, { max, maxSize, ttl, ...named }) {
-  const { keys: namedKeys, values: namedValues } = named
-  const handle = native.openCache(
-    ...[store, name, maxSize, max, ttl, namedKeys?.name, namedValues?.name, DEFAULT_CODEC],
-  )
-  if (handle === undefined) throw needsSize()
+function flightsOf(name) {
+  if (name === undefined) return new Map()
+  if (!sharedFlights.has(name)) sharedFlights.set(name, new Map())
+  return sharedFlights.get(name)
+}
+
+function readShared(name) {
+  if (name === undefined) return undefined
+  if (readString(name, "a shared cache's name") === '') throw rangeError("a shared cache's name is not empty")
+  if (!native.hasSharedCache(name)) checkOtherCopies(name, 'hasSharedCache')
+  return name
+}
+
+/** The options that are numbers, as the native half takes them. */
+const numbersOf = ({ capacity, maxEntries, ttl, timeToIdle, staleFor }) => [
+  ...[capacity, maxEntries, ttl, timeToIdle, staleFor],
+]
+
+const MORE = ['shared']
+const read = (options, what, more) => readCache(options, what, [...MORE, ...more])
+
+/** A new cache, or the one of this name. */
+function open(options) {
+  const given = read(options, 'a cache', [])
+  const name = readShared(given.shared)
+  const codecs = readCodecs(given)
+  if (given.onEvict !== undefined) openInbox()
+  const label = labelOf(codecs)
+  const listens = Number(given.onEvict !== undefined)
+  return describe(native.openCache(name, ...numbersOf(given), label, listens), name, given, codecs)
+}
+
+/** What the class needs to know of the cache with this number. */
+function describe(handle, name, given, named) {
   try {
-    const names = takeAll(utf8)
-    const { keys, values } = rememberedCodecs(name, named, names)
+    const { names, keys, values } = labelledCodecs(native.cacheLabel(handle), named)
     native.cache.see(handle, Number(keys.isBytes), Number(values.isBytes))
-    return { handle, name, names, codecs: { keys: crossing(keys), values: crossing(values) } }
+    const codecs = { keys: crossing(keys), values: crossing(values) }
+    return { handle, name, names, codecs, flights: flightsOf(name), read: given }
   } catch (error) {
     nativeFree(handle)
     throw error
   }
 }
 
-/** A cache in a store of its own. */
-function openOwn(options) {
-  const read = readCache(options, 'a cache')
-  const own = native.openStore()
-  try {
-    const codecs = readCodecs({ keys: read.keys, values: read.values ?? OWN_VALUES })
-    return { ...open(own, OWN_NAME, { ...read, ...codecs }), own, flights: new Map(), read }
-  } catch (error) {
-    native.freeStore(own)
-    throw error
-  }
-}
+// The last argument of the native half: whether to do it at once, or to give a promise.
+const NOW = 0
+const LATER_ON = 1
+const LISTENS = 2
 
-/** Opens the cache of this name, which was just loaded into a store. */
-function openLoaded(store, name, { keys, values }) {
-  try {
-    return open(store, name, { keys, values })
-  } catch (error) {
-    native.dropCache(store, name)
-    throw error
-  }
-}
-
-/** What loads a cache into a store of its own: `load.now()` or `load.later()`, then `opened()`. `free` is for what fails. */
-function loadOwn(source, read) {
-  const own = native.openStore()
-  const free = () => native.freeStore(own)
-  try {
-    const load = loaderOf(own, OWN_NAME, source, read)
-    return {
-      load,
-      opened: () => ({ ...openLoaded(own, OWN_NAME, read), own, flights: new Map(), read }),
-      free,
-    }
-  } catch (error) {
-    free()
-    throw error
-  }
-}
-
-const readLoad = (options, more) => {
-  const read = readCache(options, 'a load', more)
-  return { ...read, ...readCodecs(read) }
-}
-
-/** A computation of the cache's: see shared/cache.js. */
-function begin(handle, { keys, values }, item, isRefresh) {
-  const number = native.beginComputation(handle, keys.cross(item, KEY), Number(isRefresh))
+/** What loads a cache: `load(isLater)`, and `described(handle)` of what it has loaded. */
+function loaderOf(source, options, more) {
+  const given = read(options, 'a load', more)
+  const name = readShared(given.shared)
+  const codecs = readCodecs(given)
+  const from = readSource(source)
+  if (given.onEvict !== undefined) openInbox()
+  const flags = given.onEvict === undefined ? 0 : LISTENS
   return {
-    stands: () => native.computationStands(number),
-    store: (value, ttl) => {
+    given,
+    load: (isLater) => native.loadCache(from, ...numbersOf(given), name, flags + isLater),
+    described: (handle) => describe(handle, name, given, codecs),
+  }
+}
+
+function readSource(source) {
+  if (ArrayBuffer.isView(source)) return ownBytes(viewBytes(source, 'dump'))
+  if (typeof source === 'string' || source instanceof URL) return readPath(source)
+  throw typeError('a cache is loaded from bytes or a path', source)
+}
+
+// --- computations: see shared/cache.js
+
+/** What the native half says of a computation, as in src/exports/cache.rs. */
+const PENDING = 0
+const FOUND = 1
+const FAILED = 2
+const LEAD = 4
+
+/** An error for other threads, with its own properties as far as they can be cloned. */
+function packError(error) {
+  for (const clone of [() => [error, { ...error }], () => [error, {}]]) {
+    try {
+      return serialize(clone())
+    } catch {
+      // Try with less.
+    }
+  }
+  return serialize([new Error(String(error?.message ?? 'the computation failed')), {}])
+}
+
+function unpackError(bytes) {
+  const [error, properties] = deserialize(bytes)
+  return typeof error === 'object' && error !== null ? Object.assign(error, properties) : error
+}
+
+function begin(handle, { keys, values }, item) {
+  const begun = native.beginComputation(handle, keys.cross(item, KEY))
+  const kind = lengths[0]
+  if (kind === FOUND) return { value: values.read(begun, VALUE) }
+  const end = () => native.freeComputation(begun)
+  if (kind !== LEAD) return { wait: { outcome: () => outcomeOf(begun, values), end } }
+  const lead = {
+    stands: () => native.computationStands(begun),
+    keep(value, ttl) {
       const stored = values.toItem(value, 'value')
-      native.storeComputed(number, values.cross(stored, VALUE), ttl)
+      native.endComputation(begun, values.cross(stored, VALUE), ttl)
+      end()
     },
-    end: () => native.freeComputation(number),
+    fail(error) {
+      native.failComputation(begun, packError(error))
+      end()
+    },
+    end,
+  }
+  return { lead }
+}
+
+/** How a computation of another thread ends. */
+async function outcomeOf(number, values) {
+  openInbox()
+  try {
+    for (;;) {
+      const raw = native.pollComputation(number)
+      const kind = lengths[0]
+      if (kind === FOUND) return { value: values.read(raw, VALUE) }
+      if (kind === FAILED) return { error: unpackError(raw) }
+      if (kind !== PENDING) return undefined
+      await woken(number)
+    }
+  } finally {
+    native.freeComputation(number)
   }
 }
 
@@ -138,60 +202,60 @@ export class Cache extends CacheLike {
   #keys
   #values
   #areStrings
+  #listens
 
-  constructor(options, store, opened = openOwn(options)) {
-    const { handle, own, codecs } = opened
-    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap, walk: (halves) => this.#walk(halves) }
-    const access = {
-      ...accessOf(handle, codecs, verbs),
-      begin: (item, isRefresh) => begin(handle, codecs, item, isRefresh),
-    }
-    super(options === INTERNAL ? store : undefined, opened, access, tracker)
+  constructor(options, internal) {
+    const opened = options === INTERNAL ? internal : open(options)
+    const { handle, codecs } = opened
+    const verbs = { select: nativeSelect, keep: native.cachePeek, swap: nativeCompareAndSwap }
+    super(
+      opened,
+      {
+        ...accessOf(handle, codecs, verbs),
+        walk: (halves) => walkCache(this, handle, codecs, halves),
+        touch: (item, ttl) => native.cacheTouch(handle, codecs.keys.cross(item, KEY), ttl),
+        evicted: () => (native.takeEvicted(handle) === 0 ? [] : takeRows([codecs.keys, codecs.values, utf8])),
+        begin: (item) => begin(handle, codecs, item),
+      },
+      tracker,
+    )
     preventClone(this, 'Cache')
     this.#handle = handle
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
-    forgotten.register(this, { handle, own })
+    this.#listens = opened.read.onEvict !== undefined
+    forgotten.register(this, handle)
+    if (this.#listens) listen(handle, this)
   }
 
   static loadSync(source, options) {
-    const { load, opened, free } = loadOwn(source, readLoad(options))
-    try {
-      load.now()
-      return new Cache(INTERNAL, undefined, opened())
-    } catch (error) {
-      free()
-      throw error
-    }
+    const { load, described } = loaderOf(source, options, [])
+    return new Cache(INTERNAL, described(load(NOW)))
   }
 
   static async load(source, options) {
-    const { load, opened, free } = loadOwn(source, readLoad(options, ['signal']))
-    try {
-      await load.later()
-      return new Cache(INTERNAL, undefined, opened())
-    } catch (error) {
-      free()
-      throw error
-    }
+    const { given, load, described } = loaderOf(source, options, ['signal'])
+    return new Cache(INTERNAL, described(await later(given, () => load(LATER_ON), nativeFree)))
   }
 
   dumpSync() {
-    return dumpSync(this.#handle)
+    return native.dumpCache(this.#handle, NOW)
   }
 
-  dump(options) {
-    return dump(this.#handle, options)
+  async dump(options) {
+    return later(readOptions(options, 'a dump', ['signal']), () => native.dumpCache(this.#handle, LATER_ON))
   }
 
   saveSync(path) {
-    saveSync(this.#handle, path)
+    native.saveCache(this.#handle, readPath(path), NOW)
   }
 
-  save(path, options) {
-    return save(this.#handle, path, options)
+  async save(path, options) {
+    const given = readOptions(options, 'a save', ['signal'])
+    const file = readPath(path)
+    return later(given, () => native.saveCache(this.#handle, file, LATER_ON))
   }
 
   get size() {
@@ -218,9 +282,14 @@ export class Cache extends CacheLike {
 
   #write(write, key, value, options) {
     const ttl = readWrite(options)
-    if (this.#areStrings) return write(this.#handle, key, value, ttl)
-    const item = this.#values.toItem(value, 'value')
-    return write(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+    let isDone
+    if (this.#areStrings) isDone = write(this.#handle, key, value, ttl)
+    else {
+      const item = this.#values.toItem(value, 'value')
+      isDone = write(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+    }
+    if (this.#listens) this.tell()
+    return isDone
   }
 
   delete(key) {
@@ -240,7 +309,7 @@ export class Cache extends CacheLike {
     return nativeContains(this.#handle, this.#key(key))
   }
 
-  getRemainingTTL(key) {
+  ttl(key) {
     return native.cacheTtl(this.#handle, this.#key(key))
   }
 
@@ -258,7 +327,9 @@ export class Cache extends CacheLike {
   upsertMany(pairs, options) {
     const ttl = readWrite(options)
     stagePairs(native.cache, this.#handle, this.#codecs, pairs)
-    return booleans(nativeUpsertMany(ttl))
+    const done = booleans(nativeUpsertMany(ttl))
+    if (this.#listens) this.tell()
+    return done
   }
 
   selectMany(keys) {
@@ -276,48 +347,13 @@ export class Cache extends CacheLike {
     nativeClear(this.#handle)
   }
 
+  shrinkTo(capacity) {
+    native.shrinkCache(this.#handle, readCount(capacity, 'a capacity'))
+    if (this.#listens) this.tell()
+  }
+
   /** A key as the native half takes it. */
   #key(key) {
     return this.#keys.cross(this.#keys.toItem(key, 'key'), KEY)
   }
-
-  #walk(halves) {
-    return walkCache(this, this.#handle, this.#codecs, halves)
-  }
-}
-
-/** What this thread computes for the cache of this name, by all its handles of a store. */
-function flightsOf(flights, name) {
-  if (!flights.has(name)) flights.set(name, new Map())
-  return flights.get(name)
-}
-
-/** The cache of this name in a store. `flights` has what is being computed, by name of the cache. */
-export function openCache(store, handle, name, options, flights) {
-  const read = readCache(options, 'a cache')
-  const opened = open(handle, name, { ...read, ...readCodecs(read) })
-  return new Cache(INTERNAL, store, { ...opened, flights: flightsOf(flights, name), read })
-}
-
-function openInStore(store, handle, name, read, flights) {
-  const opened = openLoaded(handle, name, read)
-  return new Cache(INTERNAL, store, { ...opened, flights: flightsOf(flights, name), read })
-}
-
-/** Loads a cache into a store. */
-export function loadCacheSync(store, handle, name, source, options, flights) {
-  const read = readLoad(options)
-  loaderOf(handle, name, source, read).now()
-  return openInStore(store, handle, name, read, flights)
-}
-
-/** The same, as a promise. */
-export async function loadCache(store, handle, name, source, options, flights) {
-  const read = readLoad(options, ['signal'])
-  const drop = () => {
-    // The store is kept until here, as its number would be another's once it is collected.
-    if (!store.closed) native.dropCache(handle, name)
-  }
-  await loaderOf(handle, name, source, read).later(drop)
-  return openInStore(store, handle, name, read, flights)
 }

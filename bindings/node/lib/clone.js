@@ -1,11 +1,12 @@
 // Objects of this package stay in their thread.
 
+const OF_STORES = "share a store between workers with new Store({ shared: 'name' }) or open(path): it"
+const OF_CACHES = "share one between workers with new Cache({ shared: 'name' }): it"
+
 export const reasons = Object.fromEntries(
   ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Iterator'].map((name) => [
     name,
-    Symbol(
-      `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }) or open(path): it`,
-    ),
+    Symbol(`a Twindex ${name} stays in its thread; ${name === 'Cache' ? OF_CACHES : OF_STORES}`),
   ]),
 )
 

@@ -1,11 +1,11 @@
 // A store of express-session. Its base class comes with the package, which the program passes.
 
-import { rangeError, typeError } from './shared/errors.js'
-import { readOptions } from './shared/options.js'
+import { Cache } from './cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
+import { typeError } from './shared/errors.js'
 import { KEEP } from './shared/table.js'
-import { Store } from './store.js'
 
-const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl']
+const OPTIONS = [...BOUNDS, 'shared']
 /** How long a session is kept whose cookie ends with the browser. */
 const DAY = 86_400_000
 /** As MemoryStore does: a lone surrogate is kept, since JSON escapes it, and the session's own class is not. */
@@ -34,19 +34,15 @@ export function sessionStore(session) {
 
     constructor(options) {
       super(options)
-      const given = readOptions(options, 'a session store', OPTIONS)
-      const { store = new Store(), name = 'sessions', max, maxSize, ttl = DAY } = given
-      if (!(store instanceof Store)) throw typeError('a store is a Store', store)
-      if (max === undefined && maxSize === undefined) throw rangeError('a session store has max or maxSize')
-      this.#cache = store.cache(name, { max, maxSize, ttl, values: 'str' })
+      const { ttl = DAY, ...given } = readRenamed(options, 'a session store', OPTIONS)
+      this.#cache = new Cache({ ...given, ttl, values: 'str' })
       this.#ttl = ttl
     }
 
     /** A session is kept as long as its cookie. */
     #lifetime({ cookie }) {
-      const left = cookie?.expires ? new Date(cookie.expires) - Date.now() : this.#ttl
-      // With `ttl: 0` it is kept for ever, as in a cache; a cookie that is over takes its session along.
-      return left === 0 && !cookie?.expires ? 0 : Math.max(1, left)
+      // A cookie that is over takes its session along.
+      return cookie?.expires ? Math.max(1, new Date(cookie.expires) - Date.now()) : this.#ttl
     }
 
     get(id, done) {

@@ -2,11 +2,13 @@
 // neither `has` nor `capabilities`.
 
 import { EventEmitter } from 'node:events'
+import { Cache } from './cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
 import { rangeError, typeError } from './shared/errors.js'
-import { readOptions, readString } from './shared/options.js'
+import { readString } from './shared/options.js'
 import { openSync, Store } from './store.js'
 
-const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'max', 'maxSize']
+const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'shared', ...BOUNDS]
 
 /** No bound on the number of pairs. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
@@ -21,9 +23,9 @@ function inTable(store, name) {
   return { pairs, table, set, setMany }
 }
 
-/** The pairs in a cache, which removes what has expired, and what matters least where it is full. */
-function inCache(store, name, { max, maxSize }) {
-  const table = store.cache(name, maxSize === undefined ? { max: max ?? ANY_NUMBER } : { max, maxSize })
+/** The pairs in a cache, which removes what has expired, and evicts pairs where it is full. */
+function inCache(options) {
+  const table = new Cache({ values: 'str', ...options })
   function* pairs(namespace) {
     for (const pair of table) if (namespace === undefined || pair[0].startsWith(`${namespace}:`)) yield pair
   }
@@ -37,8 +39,8 @@ export class KeyvTwindex extends EventEmitter {
   // Keyv 5 has an iterator for adapters alone whose dialect it knows; this one it takes as it is.
   opts = { dialect: 'redis', url: '' }
 
+  /** The store of its own, if it has one. */
   #store
-  #isOwn
   /** A table or a cache. */
   #table
   #set
@@ -47,31 +49,19 @@ export class KeyvTwindex extends EventEmitter {
 
   constructor(options) {
     super()
-    const {
-      path,
-      durability,
-      memoryLimit,
-      store,
-      table = 'keyv',
-      max,
-      maxSize,
-    } = readOptions(options, 'a Keyv adapter', OPTIONS)
+    const given = readRenamed(options, 'a Keyv adapter', OPTIONS)
+    const { path, durability, memoryLimit, store, table = 'keyv', shared, ...bounds } = given
     if (store !== undefined && !(store instanceof Store)) throw typeError('a store is a Store', store)
     readString(table, "a table's name")
-    const isBounded = max !== undefined || maxSize !== undefined
-    // A cache is not in the log of a file.
-    if (isBounded && (path ?? store?.path) !== undefined)
-      throw rangeError('max and maxSize are for an adapter in memory alone, without a path')
-    this.#isOwn = store === undefined
-    if (!this.#isOwn) this.#store = store
-    else
-      this.#store =
-        path === undefined ? new Store({ memoryLimit }) : openSync(path, { durability, memoryLimit })
-    const isCache = isBounded || this.#isOwn
-    const opened =
-      isCache && path === undefined
-        ? inCache(this.#store, table, { max, maxSize })
-        : inTable(this.#store, table)
+    const isInMemory = path === undefined && store === undefined
+    if (!isInMemory && (shared !== undefined || Object.keys(bounds).length > 0))
+      throw rangeError('an adapter with a path or a store has no bounds and is no cache')
+    if (isInMemory && memoryLimit !== undefined)
+      throw rangeError('an adapter in memory has a capacity, not a memoryLimit')
+    if (path !== undefined) this.#store = openSync(path, { durability, memoryLimit })
+    const isBounded = ['capacity', 'maxEntries', 'max'].some((name) => bounds[name] !== undefined)
+    if (isInMemory && !isBounded) bounds.maxEntries = ANY_NUMBER
+    const opened = isInMemory ? inCache({ shared, ...bounds }) : inTable(store ?? this.#store, table)
     this.#table = opened.table
     this.#set = opened.set
     this.#setMany = opened.setMany
@@ -112,6 +102,6 @@ export class KeyvTwindex extends EventEmitter {
   }
 
   async disconnect() {
-    if (this.#isOwn) await this.#store.close()
+    await this.#store?.close()
   }
 }

@@ -23,14 +23,14 @@ function otherCopies() {
   return [...new Set(found)].filter((path) => resolve(path) !== ours)
 }
 
-/** Fails where another copy has a store of this name, or cannot be asked. */
-export function checkOtherCopies(name) {
+/** Fails where another copy has a store of this name, or a cache, or cannot be asked. `ask` is the name of the question. */
+export function checkOtherCopies(name, ask) {
   for (const path of otherCopies()) {
-    const { hasShared } = load(path)
+    const { [ask]: hasShared } = load(path)
     if (hasShared === undefined || hasShared(name)) {
       throw makeError(
         'TWINDEX_OTHER_COPY',
-        `another copy of the package twindex, ${path}, has the shared store "${name}" in this process, and copies do not share: ` +
+        `another copy of the package twindex, ${path}, shares "${name}" in this process, and copies do not share: ` +
           'install one version for all (npm dedupe), or choose another name',
       )
     }

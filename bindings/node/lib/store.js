@@ -2,7 +2,6 @@
 
 import { fillBatch, openBatch } from './batch.js'
 import { takeAll } from './block.js'
-import { loadCache, loadCacheSync, openCache } from './cache.js'
 import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
@@ -27,8 +26,6 @@ export class Store {
   #closing
   #file
   #warnings
-  /** What this thread computes for caches, by their names. */
-  #flights = new Map()
 
   constructor(options, handle) {
     preventClone(this, 'Store')
@@ -76,31 +73,6 @@ export class Store {
     native.tables(this.#handle)
     const names = takeAll(utf8)
     return Array.from({ length: names.length / 2 }, (_, at) => names.slice(2 * at, 2 * at + 2))
-  }
-
-  // --- caches
-
-  cache(name, options) {
-    return openCache(this, this.#handle, readString(name, "a cache's name"), options, this.#flights)
-  }
-
-  async loadCache(name, source, options) {
-    readString(name, "a cache's name")
-    return loadCache(this, this.#handle, name, source, options, this.#flights)
-  }
-
-  loadCacheSync(name, source, options) {
-    readString(name, "a cache's name")
-    return loadCacheSync(this, this.#handle, name, source, options, this.#flights)
-  }
-
-  caches() {
-    native.caches(this.#handle)
-    return takeAll(utf8)
-  }
-
-  dropCache(name) {
-    return native.dropCache(this.#handle, readString(name, "a cache's name"))
   }
 
   dropTable(name) {
@@ -307,7 +279,7 @@ function openStore({ shared, memoryLimit }) {
   if (shared === undefined) return withLimit(native.openStore(), limit)
   if (readString(shared, "a shared store's name") === '')
     throw rangeError("a shared store's name is not empty")
-  if (!native.hasShared(shared)) checkOtherCopies(shared)
+  if (!native.hasShared(shared)) checkOtherCopies(shared, 'hasShared')
   return withLimit(native.openShared(shared), limit)
 }
 

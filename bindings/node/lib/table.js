@@ -11,7 +11,7 @@ import { native } from './native.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, NONE, PREFIX, RANGE, readOptions, readRange, readScan } from './shared/options.js'
-import { PAIRS, Pairs } from './shared/table.js'
+import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 
 const {
@@ -51,7 +51,7 @@ const EVERYTHING = crossRange(NO_RANGE)
 export let inside
 let isTable
 
-export class Table extends Pairs {
+export class Table extends TableLike {
   #handle
   #index
   #codecs
@@ -69,9 +69,9 @@ export class Table extends Pairs {
 
   constructor(internal, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
-    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap, walk: (halves) => this.#walk(halves) }
-    super(store, described, accessOf(handle, described.codecs, verbs))
     const { index, codecs } = described
+    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap }
+    super(store, described, { ...accessOf(handle, codecs, verbs), walk: (halves) => this.#walk(halves) })
     preventClone(this, 'Table')
     this.#handle = handle
     this.#index = index
@@ -80,10 +80,6 @@ export class Table extends Pairs {
     this.#values = codecs.values
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
     forgotten.register(this, handle)
-  }
-
-  get index() {
-    return this.#index
   }
 
   get size() {

@@ -1,23 +1,19 @@
-// A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ maxSize: 64e6 }) })`. All threads have one where the
-// store is shared.
+// A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ capacity: 64e6 }) })`.
 
-import { rangeError, typeError } from './shared/errors.js'
-import { readOptions } from './shared/options.js'
+import { Cache } from './cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
+import { typeError } from './shared/errors.js'
 import { encodeText } from './shared/text.js'
-import { Store } from './store.js'
 
-const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl', 'base']
+const OPTIONS = [...BOUNDS, 'shared', 'base']
 
 /** unstorage gives a time to live in seconds. */
 const lifetime = (options) => (options?.ttl > 0 ? { ttl: options.ttl * 1000 } : undefined)
 
 export function twindexDriver(options) {
-  const read = readOptions(options, 'an unstorage driver', OPTIONS)
-  const { store = new Store(), name = 'unstorage', max, maxSize, ttl, base = '' } = read
-  if (!(store instanceof Store)) throw typeError('a store is a Store', store)
+  const { base = '', ...given } = readRenamed(options, 'an unstorage driver', OPTIONS)
   if (typeof base !== 'string') throw typeError('a base is a string', base)
-  if (max === undefined && maxSize === undefined) throw rangeError('an unstorage driver has max or maxSize')
-  const cache = store.cache(name, { max, maxSize, ttl, values: 'bytes' })
+  const cache = new Cache({ ...given, values: 'bytes' })
   const nameOf = (key) => (base === '' ? key : `${base}:${key}`)
   const start = base === '' ? '' : `${base}:`
   const keysFrom = (from) => [...cache.keys()].filter((key) => key.startsWith(start + from))
@@ -46,8 +42,6 @@ export function twindexDriver(options) {
       if (start + from === '') cache.clear()
       else cache.deleteMany(keysFrom(from))
     },
-    dispose() {
-      if (options?.store === undefined) store.closeSync()
-    },
+    dispose() {},
   }
 }

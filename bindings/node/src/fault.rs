@@ -147,6 +147,9 @@ fn details(refusal: &Refusal) -> Option<Json> {
         Refusal::Store(Error::Damaged { path, offset, .. }) => {
             json!({ "path": shown(path), "offset": offset })
         }
+        Refusal::Cache(twindex_cache::Error::Corrupt { offset, .. }, path) => {
+            json!({ "offset": offset, "path": path.as_deref().map(shown) })
+        }
         Refusal::OpenOtherwise { path, .. } => json!({ "pid": std::process::id(), "path": shown(path) }),
         Refusal::Store(Error::PositionGone { path, position, oldest }) => json!({
             "path": shown(path), "position": position.to_string(), "oldest": oldest.to_string(),
@@ -159,6 +162,6 @@ fn details(refusal: &Refusal) -> Option<Json> {
             | Error::ReadOnly { path }
             | Error::Closed { path },
         ) => json!({ "path": shown(path) }),
-        Refusal::Store(_) | Refusal::Memory => return None,
+        Refusal::Store(_) | Refusal::Cache(..) | Refusal::Options(_) | Refusal::Memory => return None,
     })
 }

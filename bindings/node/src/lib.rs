@@ -17,12 +17,13 @@
 //! So strings come as UTF-16 and leave as Latin-1 where they are ASCII, short byte arrays go through one buffer
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
 //!
-//! From the bottom up, where no file uses one that comes later: `notices`, `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
-//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `pairs`, `call`, `exports` with the functions, and
-//! `module`, which Node finds them by.
+//! From the bottom up, where no file uses one that comes later: `notices`, `slab`, `encoding`, `js`, `shared`, `inbox`, `cached`,
+//! `fault`, `memory`, `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `pairs`, `call`, `exports` with
+//! the functions, and `module`, which Node finds them by.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
+mod cached;
 mod call;
 mod crossing;
 mod encoding;
@@ -30,6 +31,7 @@ mod exports;
 mod fault;
 mod feed;
 mod gauge;
+mod inbox;
 mod input;
 mod js;
 mod memory;
@@ -45,9 +47,10 @@ mod walk;
 
 use std::sync::Arc;
 
-use twindex::{Cache, Cursor};
+use twindex::Cursor;
 use twindex_durable::{Batch, Table};
 
+use cached::Cached;
 use call::Native;
 use exports::{batch, free, prepare, verbs};
 use feed::Reader;
@@ -74,11 +77,10 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
             task: open_gauge gauge_pairs gauge_bytes notices_behind;
             changes: open_changes open_file_changes poll_changes;
             batch: open_batch batch_length batch_increment batch_expect commit;
-            cache: open_cache caches drop_cache cache_figures cache_peek cache_ttl cache_touch open_cache_walk
-                begin_computation computation_stands store_computed;
-            cache_files: save_cache dump_cache load_cache;
-            verbs: open_table table_memory;
-            many: stage take contains_many increment_many compare_and_swap_many;
+            cache: open_cache load_cache save_cache dump_cache has_shared_cache cache_label cache_figures cache_peek
+                cache_ttl cache_touch shrink_cache open_cache_walk take_evicted open_inbox keep_alive take_woken
+                begin_computation computation_stands end_computation fail_computation poll_computation;
+            verbs: open_table table_memory stage take contains_many increment_many compare_and_swap_many;
             scan: open_cursor asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
             cli: run_command_line;
         },
@@ -100,5 +102,5 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
         ],
     ),
     ("table", &verbs::of::<Table>()),
-    ("cache", &verbs::of::<Cache>()),
+    ("cache", &verbs::of::<Cached>()),
 ];

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use twindex::{Cache, Change};
 use twindex_durable::Table;
 
+use crate::cached::Cached;
 use crate::fault::Fault;
-use crate::js::{Js, Value};
 use crate::memory::collected;
 use crate::results::Results;
 use crate::staged::Staged;
@@ -18,62 +17,59 @@ pub(crate) const REPLACE: u8 = 1;
 pub(crate) const UPSERT: u8 = 2;
 pub(crate) const DELETE: u8 = 3;
 
-type Done<'c> = Result<bool, Fault<'c>>;
-type AllDone<'c> = Result<Vec<bool>, Fault<'c>>;
-type Ttl = Option<Duration>;
+/// How long a pair lives: `None` is the cache's time to live, [`Duration::MAX`] for ever.
+pub(crate) type Ttl = Option<Duration>;
+type Done<'c, T = bool> = Result<T, Fault<'c>>;
 
 /// What tables and caches have in common.
 pub(crate) trait Pairs: Thing {
-    /// The time to live in this argument of a write, where pairs have one.
-    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Ttl;
+    /// Whether a write may say how long its pair lives.
+    const EXPIRES: bool;
 
     fn len(&self) -> usize;
-    fn clear<'c>(&self) -> Result<(), Fault<'c>>;
+    fn clear<'c>(&self) -> Done<'c, ()>;
     fn contains(&self, key: &[u8]) -> bool;
     fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()>;
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>>;
+    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64>;
     /// Does one of the verbs; `DELETE` takes no value.
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c>;
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c>;
+    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>>;
+    /// Calls `read` with the value of each key.
+    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>));
 
-    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> AllDone<'c>;
     /// Adds the value of each key to the results.
-    fn select_many(&self, keys: &[&[u8]], results: &mut Results);
-}
-
-/// What both do by the same names.
-macro_rules! alike {
-    ($reads:expr) => {
-        fn len(&self) -> usize {
-            Self::len(self)
-        }
-
-        fn clear<'c>(&self) -> Result<(), Fault<'c>> {
-            Ok(Self::clear(self)?)
-        }
-
-        #[inline]
-        fn contains(&self, key: &[u8]) -> bool {
-            $reads(self).contains(key)
-        }
-
-        #[inline]
-        fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-            $reads(self).select_with(key, read)
-        }
-
-        fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>> {
-            Ok(Self::increment(self, key, by)?)
-        }
-    };
+    fn select_many(&self, keys: &[&[u8]], results: &mut Results) {
+        self.select_each(keys, |_, value| match value {
+            Some(value) => results.push(value),
+            None => results.push_absent(),
+        });
+    }
 }
 
 impl Pairs for Table {
-    alike!(Table::in_memory);
+    const EXPIRES: bool = false;
+
+    fn len(&self) -> usize {
+        Self::len(self)
+    }
+
+    fn clear<'c>(&self) -> Done<'c, ()> {
+        Ok(Self::clear(self)?)
+    }
 
     #[inline]
-    fn lifetime<'c>(_: Js<'c>, _: Value<'c>) -> Ttl {
-        None
+    fn contains(&self, key: &[u8]) -> bool {
+        self.in_memory().contains(key)
+    }
+
+    #[inline]
+    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
+        self.in_memory().select_with(key, read)
+    }
+
+    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64> {
+        Ok(Self::increment(self, key, by)?)
     }
 
     #[inline]
@@ -90,7 +86,7 @@ impl Pairs for Table {
         Ok(self.compare_and_swap(key, expected, value)?)
     }
 
-    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, _: Ttl) -> AllDone<'c> {
+    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, _: Ttl) -> Done<'c, Vec<bool>> {
         Ok(match VERB {
             INSERT => self.insert_many(&staged.pairs()?),
             REPLACE => self.replace_many(&staged.pairs()?),
@@ -99,70 +95,65 @@ impl Pairs for Table {
         }?)
     }
 
-    fn select_many(&self, keys: &[&[u8]], results: &mut Results) {
-        self.in_memory().select_many(keys, |_, value| match value {
-            Some(value) => results.push(value),
-            None => results.push_absent(),
-        });
+    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+        self.in_memory().select_many(keys, read);
     }
 }
 
-impl Pairs for Cache {
-    alike!(std::convert::identity);
+impl Pairs for Cached {
+    const EXPIRES: bool = true;
+
+    fn len(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn clear<'c>(&self) -> Done<'c, ()> {
+        self.cache.clear();
+        Ok(())
+    }
 
     #[inline]
-    #[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is not negative")]
-    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Ttl {
-        let millis = js.get_f64(argument)?;
-        Some(if millis.is_finite() { Duration::from_millis(millis.ceil() as u64) } else { Duration::MAX })
+    fn contains(&self, key: &[u8]) -> bool {
+        self.cache.contains(key)
+    }
+
+    #[inline]
+    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
+        self.cache.get_with(key, read)
+    }
+
+    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64> {
+        Ok(self.cache.increment(key, by)?)
     }
 
     #[inline]
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c> {
         Ok(match (VERB, ttl) {
-            (INSERT, Some(ttl)) => self.insert_for(key, value, ttl),
-            (INSERT, None) => self.insert(key, value),
-            (REPLACE, Some(ttl)) => self.replace_for(key, value, ttl),
-            (REPLACE, None) => self.replace(key, value),
-            (UPSERT, Some(ttl)) => self.upsert_for(key, value, ttl),
-            (UPSERT, None) => self.upsert(key, value),
-            _ => self.delete(key),
-        }?)
+            (INSERT, _) => self.cache.insert_if_absent(key, value, ttl)?,
+            (REPLACE, _) => self.cache.replace(key, value, ttl)?,
+            (UPSERT, None) => self.cache.insert(key, value)?,
+            (UPSERT, Some(ttl)) => self.cache.insert_for(key, value, ttl)?,
+            _ => self.cache.remove(key),
+        })
     }
 
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
-        let mut is_expected = false;
-        self.alter(key, |old| {
-            is_expected = old == expected;
-            match value {
-                Some(value) if is_expected => Change::Set(value.to_vec()),
-                None if is_expected => Change::Delete,
-                _ => Change::Keep,
-            }
-        })?;
-        Ok(is_expected)
+        Ok(self.cache.compare_and_swap(key, expected, value)?)
     }
 
-    /// What was written before one that fails stays written.
-    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> AllDone<'c> {
-        let nothing: &[u8] = &[];
-        let pairs = if VERB == DELETE {
-            collected(staged.keys()?.into_iter().map(|key| (key, nothing)))?
-        } else {
-            staged.pairs()?
-        };
-        let mut flags = collected(pairs.iter().map(|_| false))?;
-        for (flag, (key, value)) in flags.iter_mut().zip(pairs) {
-            *flag = Pairs::write::<VERB>(self, key, value, ttl)?;
-        }
-        Ok(flags)
-    }
-
-    fn select_many(&self, keys: &[&[u8]], results: &mut Results) {
-        for key in keys {
-            if self.select_with(key, |value| results.push(value)).is_none() {
-                results.push_absent();
+    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>> {
+        match VERB {
+            UPSERT => Ok(self.cache.insert_many(&staged.pairs()?, ttl)?),
+            DELETE => Ok(self.cache.remove_many(&staged.keys()?)),
+            _ => {
+                let done =
+                    staged.pairs()?.into_iter().map(|(key, value)| self.write::<VERB>(key, value, ttl));
+                collected(done)?.into_iter().collect()
             }
         }
+    }
+
+    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+        self.cache.get_many(keys, read);
     }
 }

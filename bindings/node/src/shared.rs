@@ -12,6 +12,10 @@ use twindex_durable::{Durability, Error, Options, Store};
 /// Why the store said no. It may be told to another thread, unlike a [`Fault`].
 pub(crate) enum Refusal {
     Store(Error),
+    /// A cache did, perhaps while it was read from a file.
+    Cache(twindex_cache::Error, Option<PathBuf>),
+    /// A shared cache has other options.
+    Options(String),
     /// The system has no more memory.
     Memory,
     /// The file is open in this process, in another way.
@@ -22,9 +26,9 @@ pub(crate) enum Refusal {
     },
 }
 
-impl<E: Into<Error>> From<E> for Refusal {
-    fn from(error: E) -> Self {
-        match error.into() {
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
             Error::Engine(twindex::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
                 Self::Memory
             }
@@ -33,10 +37,27 @@ impl<E: Into<Error>> From<E> for Refusal {
     }
 }
 
+impl From<twindex::Error> for Refusal {
+    fn from(error: twindex::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<twindex_cache::Error> for Refusal {
+    fn from(error: twindex_cache::Error) -> Self {
+        match error {
+            twindex_cache::Error::Io(error) => twindex::Error::Io(error).into(),
+            error => Self::Cache(error, None),
+        }
+    }
+}
+
 impl Refusal {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Store(error) => error.code(),
+            Self::Cache(error, _) => error.code(),
+            Self::Options(_) => "TWINDEX_RANGE",
             Self::Memory => "TWINDEX_MEMORY_LIMIT",
             Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
         }
@@ -47,6 +68,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
+            Self::Cache(error, None) => error.fmt(f),
+            Self::Cache(error, Some(path)) => write!(f, "{}: {error}", path.display()),
+            Self::Options(message) => f.write_str(message),
             Self::Memory => f.write_str("the system has no more memory"),
             Self::OpenOtherwise { path, is, asked } => write!(
                 f,
@@ -269,6 +293,6 @@ fn resolve(path: &Path) -> PathBuf {
     path
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,14 +6,17 @@
 use std::sync::Arc;
 
 use napi_sys as sys;
-use twindex::{Cache, Computation, Cursor};
+use twindex::Cursor;
+use twindex_cache::{Lead, Waiter};
 use twindex_durable::{Batch, Error, Store, Table};
 
+use crate::cached::Cached;
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
 use crate::fault::Fault;
 use crate::feed::Reader;
 use crate::gauge::Gauge;
+use crate::inbox::Inbox;
 use crate::input::Input;
 use crate::js::{Js, Value};
 use crate::results::Results;
@@ -29,14 +32,13 @@ pub(crate) struct Of<T> {
     pub(crate) thing: T,
 }
 
-/// A value of a cache that JavaScript computes: its key, and the value that it is to replace.
-pub(crate) struct Computing {
-    pub(crate) computation: Computation,
-    pub(crate) key: Vec<u8>,
-    pub(crate) seen: Option<Vec<u8>>,
+/// A value of a cache that this thread computes, or waits for.
+pub(crate) enum Computing {
+    Lead(Lead),
+    Wait(Waiter),
 }
 
-/// The store of what belongs to none, as a feed of a file.
+/// The store of what belongs to none, as a cache.
 pub(crate) const NO_STORE: u32 = u32::MAX;
 
 /// What JavaScript has by number.
@@ -66,6 +68,7 @@ macro_rules! state {
             /// The value of the pair that a cursor has just returned the key of.
             pub(crate) pair_value: Vec<u8>,
             pub(crate) prepared: Option<Prepared>,
+            pub(crate) inbox: Option<Arc<Inbox>>,
         }
 
         $(impl Thing for $Thing {
@@ -95,7 +98,7 @@ state! {
     cursors: Cursor,
     walks: Walk,
     tables: Table,
-    caches: Cache,
+    caches: Cached,
     computations: Computing,
     feeds: Reader,
     gauges: Arc<Gauge>,

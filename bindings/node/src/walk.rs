@@ -3,6 +3,7 @@
 use std::iter;
 
 use twindex::{Cursor, Iter};
+use twindex_cache::Iter as CacheIter;
 
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
@@ -28,6 +29,7 @@ pub(crate) enum Way {
     /// In order, or downwards.
     Along(Cursor, bool),
     Any(Iter),
+    Cache(CacheIter),
 }
 
 /// What a walk returns of each pair.
@@ -128,6 +130,9 @@ impl Walk {
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
                 let next = iter::from_fn(|| pairs.next_shared()).take(limit);
                 next.map(|(key, value)| halves.push(results, key.as_ref(), &value)).count()
+            }),
+            Way::Cache(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
+                pairs.take(limit).map(|(key, value)| halves.push(results, &key, &value)).count()
             }),
         };
         is_more && *left > 0

@@ -4,13 +4,12 @@ import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Store } from 'twindex'
+import { Cache } from 'twindex'
 import { sessionStore } from 'twindex/express-session'
 import { twindexDriver } from 'twindex/unstorage'
 
 test('a driver of unstorage', async () => {
-  const store = new Store()
-  const driver = twindexDriver({ store, maxSize: 1e6, base: 'app' })
+  const driver = twindexDriver({ shared: 'items', capacity: 1e6, base: 'app' })
   driver.setItem('a:b', 'text')
   driver.setItemRaw('raw', new Uint8Array([0, 255]))
   assert.deepEqual(
@@ -25,15 +24,15 @@ test('a driver of unstorage', async () => {
   driver.setItem('short', 'x', { ttl: 0.01 })
   assert.ok((driver.getMeta('short').ttl ?? 0) <= 0.01)
   while (driver.getItem('short') !== null) await sleep(1)
-  const other = twindexDriver({ store, maxSize: 1e6, base: 'other' })
+  const other = twindexDriver({ shared: 'items', base: 'other' })
   other.setItem('a', 'kept')
   driver.removeItem('raw')
   driver.clear('a:')
   assert.deepEqual([driver.getKeys(), other.getItem('a')], [[], 'kept'])
   driver.dispose()
-  assert.equal(store.closed, false)
-  assert.throws(() => twindexDriver({}), { code: 'TWINDEX_RANGE' })
-  assert.throws(() => twindexDriver({ max: 1, store: 1 }), { code: 'TWINDEX_TYPE' })
+  assert.throws(() => twindexDriver({}), { code: 'TWINDEX_CAPACITY' })
+  assert.throws(() => twindexDriver({ max: 1, base: 1 }), { code: 'TWINDEX_TYPE' })
+  assert.throws(() => twindexDriver({ max: 1, store: 1 }), { code: 'TWINDEX_RANGE', message: /shared/ })
 })
 
 test('a store of express-session', async () => {
@@ -57,11 +56,9 @@ test('a store of express-session', async () => {
   assert.equal(await call('length'), 0)
   await assert.rejects(call('set', 1, { cookie }), { code: 'TWINDEX_TYPE' })
   await call('clear')
-  // As in a cache, a time to live of 0 is none.
-  const store = new Store()
-  const ever = new TwindexStore({ max: 100, ttl: 0, store })
+  const ever = new TwindexStore({ max: 100, ttl: Number.POSITIVE_INFINITY, shared: 'sessions' })
   await promisify(ever.set.bind(ever))('one', { cookie: {} })
-  assert.equal(store.cache('sessions').getRemainingTTL('one'), Number.POSITIVE_INFINITY)
-  assert.throws(() => new TwindexStore(), { code: 'TWINDEX_RANGE' })
+  assert.equal(new Cache({ shared: 'sessions', values: 'str' }).ttl('one'), Number.POSITIVE_INFINITY)
+  assert.throws(() => new TwindexStore(), { code: 'TWINDEX_CAPACITY' })
   assert.throws(() => sessionStore(1), { code: 'TWINDEX_TYPE' })
 })

@@ -1,153 +1,106 @@
-// What caches have in Node alone: files and bytes, and computations that wait before they ask for their own key.
+// What caches have in Node alone: threads that share one, files and bytes, and computations that wait before they ask for their own key.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { Cache, check, openSync, Store } from 'twindex'
-import { code, folder, here, newPath } from './helpers.js'
+import { Cache, openSync, Store } from 'twindex'
+import { code, folder, heard, newPath, start, thread, until } from './helpers.js'
 
-test('a cache starts warm, from a path, a URL or bytes', async () => {
-  const path = newPath()
-  const cache = new Cache({ max: 1000, ttl: 3_600_000 })
-  for (let number = 0; number < 300; number++) cache.set(`page/${number}`, { number })
-  cache.set('brief', 1, { ttl: 1 })
-  cache.set('ever', 2, { ttl: 0 })
-  await cache.save(path)
-  assert.deepEqual(readdirSync(folder), [path.slice(folder.length + 1)])
-  while (cache.has('brief')) await sleep(1)
-  for (const loaded of [
-    await Cache.load(path),
-    Cache.loadSync(pathToFileURL(path)),
-    await Cache.load(readFileSync(path)),
-    Cache.loadSync(readFileSync(path)),
-  ]) {
-    assert.deepEqual([loaded.max, loaded.maxSize, loaded.ttl], [1000, undefined, 3_600_000])
-    assert.deepEqual([loaded.size, loaded.store, loaded.has('brief')], [301, undefined, false])
-    for (let number = 0; number < 300; number++) assert.deepEqual(loaded.get(`page/${number}`), { number })
-    assert.equal(loaded.getRemainingTTL('ever'), Number.POSITIVE_INFINITY)
-    const left = loaded.getRemainingTTL('page/7')
-    assert.ok(left > 3_000_000 && left < 3_600_000, `${left}`)
-    assert.equal(await loaded.getOrCompute('new', () => 3), 3)
+// --- threads
+
+test('all threads have one cache', async () => {
+  const cache = new Cache({ shared: 'cached', capacity: 30_000_000, values: 'str' })
+  const workers = Array.from({ length: 3 }, (_, at) => thread('cacher', { at, rounds: 1000 }))
+  const reports = await Promise.all(workers.map(heard))
+  await Promise.all(workers.map((worker) => worker.terminate()))
+  assert.deepEqual(reports, Array(3).fill({ wrong: 0, over: 0 }))
+  assert.ok(cache.size > 0 && cache.memory <= 30_000_000)
+  for (let at = 0; at < 3; at++) assert.equal(cache.get(`last-${at}`), String(at))
+  assert.ok(cache.stats().hits > 0)
+  assert.equal(cache.shared, 'cached')
+})
+
+test('one thread computes for all, and another one if that is terminated', async () => {
+  const cache = new Cache({ shared: 'computed', max: 100 })
+  const worker = thread('computer', 'computed')
+  await heard(worker)
+  const compute = async (key, mine) => {
+    worker.postMessage({ key })
+    assert.equal(await heard(worker), 'begun')
+    const computed = cache.getOrCompute(key, () => mine)
+    worker.postMessage({ goOn: true })
+    return computed
   }
-  assert.equal((await check(path)).version, 2)
+  assert.equal(await compute('value', 'of this thread'), 'of the worker')
+  assert.equal(cache.get('value'), 'of the worker')
+  const failure = { name: 'RangeError', message: 'of the worker', code: 'E_OWN', left: 7 }
+  await assert.rejects(compute('error', 'of this thread'), failure)
+  await assert.rejects(compute('uncloneable', 'of this thread'), { name: 'Error', message: 'of the worker' })
+  worker.postMessage({ key: 'never' })
+  assert.equal(await heard(worker), 'begun')
+  const left = cache.getOrCompute('never', () => 'of this thread')
+  await worker.terminate()
+  assert.equal(await left, 'of this thread')
 })
 
-test('an aborted load drops what it loaded, and ends no process once its store is closed', async () => {
-  const cache = new Cache({ max: 20_000, keys: 'int', values: 'int' })
-  for (let number = 0; number < 20_000; number++) cache.set(number, number)
-  const dump = cache.dumpSync()
-  for (const isClosed of [false, true]) {
-    const [store, aborting] = [new Store(), new AbortController()]
-    const loading = store.loadCache('c', dump, { signal: aborting.signal })
-    aborting.abort(new Error('enough'))
-    await assert.rejects(loading, /enough/)
-    if (isClosed) await store.close()
-    // A promise that rejects with nobody to wait for it fails the test.
-    for (let turn = 0; turn < 20; turn++) await sleep(5)
-    if (!isClosed) assert.deepEqual(store.caches(), [])
-  }
+test('all handles of a cache in one thread share its computations', async () => {
+  const name = 'two handles'
+  const [one, other] = [new Cache({ shared: name, max: 10, values: 'str' }), new Cache({ shared: name })]
+  let runs = 0
+  const ask = (cache, key, ...others) =>
+    cache.getOrCompute(key, async () => {
+      await sleep(1)
+      return others.length > 0 ? ask(other, ...others) : `run ${++runs}`
+    })
+  assert.deepEqual(await Promise.all([ask(one, 'a'), ask(other, 'a')]), ['run 1', 'run 1'])
+  await assert.rejects(ask(one, 'b', 'c', 'b'), code('CIRCLE'))
+  const raw = new Cache({ shared: name, keys: 'view', values: 'view' })
+  assert.deepEqual(raw.get(Buffer.from('a')), new Uint8Array(Buffer.from('run 1')))
 })
 
-test('a smaller cache keeps what was asked for', async () => {
-  const cache = new Cache({ max: 4000, keys: 'int', values: 'str', ttl: 60_000 })
-  for (let number = 0; number < 4000; number++) cache.set(number, 'x')
-  const favourites = Array.from({ length: 200 }, (_, number) => number)
-  for (let round = 0; round < 3; round++) cache.selectMany(favourites)
-  const dump = await cache.dump()
-  assert.deepEqual(cache.dumpSync().length, dump.length)
-  const kept = (small) => favourites.filter((number) => small.has(number)).length
-  const small = await Cache.load(dump, { max: 1000, ttl: 30_000, fetchMethod: () => 'fetched' })
-  assert.deepEqual([small.max, small.ttl, small.codecs], [1000, 30_000, { keys: 'int', values: 'str' }])
-  assert.equal(await small.fetch(5000), 'fetched')
-  assert.ok(small.size <= 1000 && kept(small) > 180)
-  const bytes = Cache.loadSync(dump, { maxSize: 100_000, keys: 'int' })
-  assert.deepEqual([bytes.max, bytes.maxSize, bytes.ttl], [undefined, 100_000, 60_000])
-  assert.ok(bytes.memory <= 100_000 && kept(bytes) > 180)
+test('a shared cache has one set of options', () => {
+  const cache = new Cache({ shared: 'options', max: 10, ttl: 1000, values: 'json' })
+  const open = (options) => new Cache({ shared: 'options', ...options })
+  assert.equal(open({ max: 10, ttl: 1000, values: 'json' }).set('a', { one: 1 }).size, 1)
+  assert.deepEqual([open().get('a'), cache.get('a')], [{ one: 1 }, { one: 1 }])
+  for (const [options, error] of [
+    [{ max: 11 }, code('RANGE', { message: /"options" has maxEntries 10, not 11/ })],
+    [{ capacity: 1e6 }, code('RANGE', { message: /capacity none, not 1000000/ })],
+    [{ ttl: Number.POSITIVE_INFINITY }, code('RANGE', { message: /ttl 1000, not Infinity/ })],
+    [{ values: 'int' }, code('WRONG_CODEC', { message: /"json", not "int"/ })],
+  ])
+    assert.throws(() => open(options), error)
+  assert.throws(() => Cache.loadSync(cache.dumpSync(), { shared: 'options' }), code('RANGE'))
+  for (const wrong of ['', 1, null]) assert.throws(() => new Cache({ shared: wrong, max: 1 }))
 })
 
-test('a cache is loaded into a store, under a name that is free', async () => {
-  const path = newPath()
-  const words = new Store().cache('words', { max: 10, values: 'json' })
-  words.set('a', { one: 1 })
-  words.saveSync(path)
-  const store = openSync(newPath())
-  const loaded = await store.loadCache('warm', path)
-  assert.deepEqual(
-    [loaded.name, loaded.codecs, loaded.store],
-    ['warm', { keys: 'str', values: 'json' }, store],
-  )
-  assert.deepEqual([loaded.get('a'), store.cache('warm').get('a')], [{ one: 1 }, { one: 1 }])
-  const raw = store.loadCacheSync('raw', words.dumpSync(), { values: 'bytes' })
-  assert.deepEqual(raw.get('a'), Buffer.from('{"one":1}'))
-  store.table('table')
-  for (const [name, options, error] of [
-    ['warm', {}, code('NAME_IN_USE')],
-    ['table', {}, code('NAME_IN_USE')],
-    ['other', { values: 'msgpack' }, code('WRONG_CODEC')],
-    ['other', { maxSize: 1000 }, code('MEMORY_LIMIT')],
-  ]) {
-    assert.throws(() => store.loadCacheSync(name, path, options), error)
-    await assert.rejects(store.loadCache(name, path, options), error)
-  }
-  assert.deepEqual(store.caches(), ['raw', 'warm'])
-  store.closeSync()
-  await assert.rejects(store.loadCache('closed', path), code('CLOSED'))
-  assert.throws(() => loaded.saveSync(path), code('CLOSED'))
-  assert.throws(() => loaded.dumpSync(), code('CLOSED'))
+test('onEvict is called in the thread that made the cache, and its errors are uncaught exceptions', async () => {
+  const told = []
+  const cache = new Cache({ shared: 'told', max: 10, onEvict: (...gone) => told.push(gone) })
+  const worker = thread('evicter', 'told')
+  await once(worker, 'exit')
+  await until('every eviction is told', () => told.length === 990)
+  assert.deepEqual([told[0].slice(1), cache.size], [[1, 'size'], 10])
+  const child = start(['--input-type=module', '--eval', CHILD], { cwd: join(import.meta.dirname, '..') })
+  let errors = ''
+  child.stderr.unpipe()
+  child.stderr.on('data', (text) => {
+    errors += text
+  })
+  const [status] = await once(child, 'exit')
+  assert.deepEqual([status, /Error: of the listener/.test(errors)], [1, true])
 })
 
-test('the golden file is read', async () => {
-  const cache = await Cache.load(here('../../../conformance/golden/version-2-cache.twx'))
-  assert.deepEqual([cache.maxSize, cache.codecs], [1 << 20, { keys: 'str', values: 'json' }])
-  assert.equal(cache.get('page/8/007'), 7)
-  assert.deepEqual([cache.has('gone'), cache.get(''), cache.size], [false, 'the empty key', 303])
-  assert.ok(cache.getRemainingTTL('page/8/007') > 0)
-})
-
-test('what is no cache, and what was dropped, is refused', async () => {
-  const store = new Store()
-  const cache = store.cache('c', { max: 10 }).set('a', '1')
-  const dump = cache.dumpSync()
-  const path = newPath()
-  await cache.save(pathToFileURL(path))
-  const whole = readFileSync(path)
-  const twice = newPath()
-  writeFileSync(twice, Buffer.concat([whole, whole]))
-  const no = (what) => code('CORRUPT', { message: new RegExp(what) })
-  for (const [source, error] of [
-    [store.dumpSync(), no('a store, not a cache')],
-    [dump.subarray(0, 0), code('CORRUPT')],
-    [dump.subarray(0, dump.length - 1), code('CORRUPT')],
-    [twice, no(`${whole.length}: .* goes on`)],
-    [join(folder, 'missing.twx'), code('IO', { message: /missing\.twx/ })],
-    ...[undefined, null, 1, {}, [dump]].map((wrong) => [wrong, code('TYPE')]),
-  ]) {
-    assert.throws(() => Cache.loadSync(source), error)
-    await assert.rejects(Cache.load(source), error)
-    assert.throws(() => store.loadCacheSync('new', source), error)
-  }
-  assert.throws(() => Store.loadSync(dump), no('a cache, not a store'))
-  assert.throws(() => openSync(path), no('a cache, not a store'))
-  assert.throws(() => Cache.loadSync(dump, { max: 1, maxSize: 1 }), code('RANGE'))
-  assert.throws(() => Cache.loadSync(dump, { signal: AbortSignal.abort() }), code('RANGE'))
-  await assert.rejects(Cache.load(dump, { signal: AbortSignal.abort() }), { name: 'AbortError' })
-  await assert.rejects(cache.save(path, { signal: AbortSignal.abort() }), { name: 'AbortError' })
-  for (const [to, error] of [
-    [join(folder, 'none', 'cache.twx'), code('IO')],
-    ...[undefined, null, 1, {}].map((wrong) => [wrong, code('TYPE')]),
-  ]) {
-    assert.throws(() => cache.saveSync(to), error)
-    await assert.rejects(cache.save(to), error)
-  }
-  // It was saved as an empty one.
-  store.dropCache('c')
-  await assert.rejects(cache.save(path), code('TABLE_DROPPED', { message: /"c"/ }))
-  assert.throws(() => cache.saveSync(path), code('TABLE_DROPPED'))
-  assert.throws(() => cache.dumpSync(), code('TABLE_DROPPED'))
-  assert.equal((await store.loadCache('loaded', path)).get('a'), '1')
-})
+/** It ends with the exception of its listener, which tells of an expired pair. */
+const CHILD = `
+  import { Cache } from 'twindex'
+  const onEvict = () => { throw new Error('of the listener') }
+  const cache = new Cache({ max: 10, ttl: 1, onEvict }).set('a', 1)
+  setInterval(() => cache.get('b'), 1)
+`
 
 test('a computation that asks for its own key after it has waited is refused, and others are not', async () => {
   const cache = new Cache({ max: 10 })
@@ -164,4 +117,95 @@ test('a computation that asks for its own key after it has waited is refused, an
     assert.deepEqual([await beside, await ask('k', 'b', 'y')], [1, 1])
     cache.clear()
   }
+})
+
+// --- files and bytes
+
+test('a cache starts warm, from a path, a URL or bytes', async () => {
+  const path = newPath()
+  const cache = new Cache({ max: 1000, ttl: 3_600_000 })
+  for (let number = 0; number < 300; number++) cache.set(`page/${number}`, { number })
+  cache.set('brief', 1, { ttl: 1 })
+  cache.set('ever', 2, { ttl: Number.POSITIVE_INFINITY })
+  await cache.save(path)
+  assert.deepEqual(readdirSync(folder), [path.slice(folder.length + 1)])
+  while (cache.has('brief')) await sleep(1)
+  for (const loaded of [
+    await Cache.load(path),
+    Cache.loadSync(pathToFileURL(path)),
+    await Cache.load(await cache.dump(), { shared: 'warm' }),
+    Cache.loadSync(readFileSync(path)),
+  ]) {
+    assert.deepEqual([loaded.max, loaded.capacity, loaded.has('brief')], [1000, undefined, false])
+    for (let number = 0; number < 300; number++) assert.deepEqual(loaded.get(`page/${number}`), { number })
+    assert.equal(loaded.ttl('ever'), Number.POSITIVE_INFINITY)
+    assert.ok(loaded.ttl('page/7') > 3_000_000 && loaded.set('new', 1).ttl('new') > 3_000_000)
+  }
+  assert.deepEqual(new Cache({ shared: 'warm', max: 1000, ttl: 3_600_000 }).get('page/7'), { number: 7 })
+})
+
+test('a load may have other options, and sees the codecs that were saved', async () => {
+  const cache = new Cache({ max: 4000, keys: 'int', values: 'str', ttl: 60_000 })
+  for (let number = 0; number < 4000; number++) cache.set(number, 'x')
+  const favourites = Array.from({ length: 200 }, (_, number) => number)
+  for (let round = 0; round < 3; round++) cache.selectMany(favourites)
+  const dump = cache.dumpSync()
+  const told = []
+  const options = { max: 1000, ttl: 30_000, fetchMethod: () => 'fetched', onEvict: (key) => told.push(key) }
+  const small = await Cache.load(dump, options)
+  assert.deepEqual([small.max, small.codecs], [1000, { keys: 'int', values: 'str' }])
+  assert.deepEqual([await small.fetch(5000), small.ttl(5000) <= 30_000], ['fetched', true])
+  assert.ok(small.size <= 1000 && favourites.filter((number) => small.has(number)).length > 180)
+  await until('the listener is told', () => told.length >= 3000)
+  assert.deepEqual(Cache.loadSync(dump, { keys: 'view', values: 'view' }).codecs, small.codecs)
+  assert.throws(() => Cache.loadSync(dump, { values: 'msgpack' }), code('WRONG_CODEC'))
+})
+
+test('bytes that are no whole cache are refused', async () => {
+  const cache = new Cache({ max: 10 }).set('a', '1')
+  const dump = cache.dumpSync()
+  const path = newPath()
+  await cache.save(pathToFileURL(path))
+  const broken = newPath()
+  writeFileSync(broken, readFileSync(path).subarray(1))
+  for (const [source, error] of [
+    [new Store().dumpSync(), code('CORRUPT', { offset: 0 })],
+    [dump.subarray(0, 0), code('CORRUPT')],
+    [dump.subarray(0, dump.length - 1), code('CORRUPT')],
+    [broken, code('CORRUPT', { path: broken, message: new RegExp(broken) })],
+    [join(folder, 'missing.twx'), code('IO', { message: /missing\.twx/ })],
+    ...[undefined, null, 1, {}, [dump]].map((wrong) => [wrong, code('TYPE')]),
+  ]) {
+    assert.throws(() => Cache.loadSync(source), error)
+    await assert.rejects(Cache.load(source), error)
+  }
+  for (const load of [() => Store.loadSync(dump), () => openSync(path)]) assert.throws(load, code('CORRUPT'))
+  assert.throws(() => Cache.loadSync(dump, { signal: AbortSignal.abort() }), code('RANGE'))
+  await assert.rejects(Cache.load(dump, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+  await assert.rejects(cache.save(path, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+  for (const [to, error] of [
+    [join(folder, 'none', 'cache.twx'), code('IO')],
+    ...[undefined, null, 1, {}].map((wrong) => [wrong, code('TYPE')]),
+  ]) {
+    assert.throws(() => cache.saveSync(to), error)
+    await assert.rejects(cache.save(to), error)
+  }
+})
+
+test('an aborted load lets go of what it loads', async () => {
+  const cache = new Cache({ max: 20_000, keys: 'int', values: 'int' })
+  for (let number = 0; number < 20_000; number++) cache.set(number, number)
+  const aborting = new AbortController()
+  const loading = Cache.load(cache.dumpSync(), { shared: 'aborted', signal: aborting.signal })
+  aborting.abort(new Error('enough'))
+  await assert.rejects(loading, /enough/)
+  // As long as it is there, it has one bound, and a new one may have the other.
+  await until('it is gone', () => {
+    try {
+      return new Cache({ shared: 'aborted', capacity: 1e6 }).size === 0
+    } catch (error) {
+      assert.equal(error.code, 'TWINDEX_RANGE')
+      return false
+    }
+  })
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { Store } from 'twindex'
+import { Cache, Store } from 'twindex'
 import { ownBytes } from '../../js/views.js'
 
 const { cases, refused, decided } = JSON.parse(
@@ -275,7 +275,7 @@ test('every codec reads back what it takes, and refuses the rest by a typed erro
   const store = new Store()
   const random = (count) => Math.floor(Math.random() * count)
   const inValues = ['str', 'int', 'bigint', 'json', 'msgpack', 'bytes', 'view'].map((values) => {
-    return [values, store.table(values, { values }), store.cache(`c ${values}`, { max: 10, values })]
+    return [values, store.table(values, { values }), new Cache({ max: 10, values })]
   })
   const inKeys = ['str', 'int', 'bigint', 'tuple', 'bytes', 'view'].map((keys) =>
     store.table(`k ${keys}`, { keys }),

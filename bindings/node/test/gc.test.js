@@ -59,7 +59,7 @@ test('the process does not grow with what is forgotten', async () => {
     for (let i = 0; i < count; i++) {
       const store = new Store()
       const table = store.table('t', { index: 'sorted', values: 'view' })
-      const cache = new Cache({ maxSize: 4_000_000, values: 'view' })
+      const cache = new Cache({ capacity: 4_000_000, values: 'view' })
       for (let pair = 0; pair < 10; pair++) {
         table.set(`k${pair}`, value)
         cache.set(`k${pair}`, value)

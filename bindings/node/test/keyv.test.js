@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Store } from 'twindex'
+import { Cache, Store } from 'twindex'
 import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
 import { code, newPath } from './helpers.js'
@@ -39,14 +39,13 @@ test("Level's option sync puts a write on disk", async () => {
 
 test('an adapter may be bounded', async () => {
   const pairs = new KeyvTwindex({ max: 10 })
-  const store = new Store()
-  const bytes = new KeyvTwindex({ store, maxSize: 100_000, table: 'pages' })
+  const bytes = new KeyvTwindex({ capacity: 100_000, shared: 'pages' })
   for (let n = 0; n < 1000; n++) {
     await pairs.set(`k${n}`, 'v')
     await bytes.set(`k${n}`, 'v'.repeat(1000))
     assert.equal(await pairs.get(`k${n}`), 'v')
   }
-  assert.ok(store.cache('pages').memory <= 100_000)
+  assert.ok(new Cache({ shared: 'pages' }).memory <= 100_000)
   assert.ok(
     (await pairs.getMany(Array.from({ length: 1000 }, (_, n) => `k${n}`))).filter(Boolean).length <= 10,
   )
@@ -56,7 +55,10 @@ test('an adapter may be bounded', async () => {
   assert.deepEqual([await pairs.get('n:a'), (await pairs.get('k999')) ?? 'v'], [undefined, 'v'])
 })
 
-test('a cache is not in the log of a file', () => {
+test('bounds are for an adapter in memory', () => {
   assert.throws(() => new KeyvTwindex({ path: newPath(), max: 10 }), code('RANGE'))
-  assert.throws(() => new KeyvTwindex({ max: 0 }), code('RANGE'))
+  assert.throws(() => new KeyvTwindex({ store: new Store(), capacity: 1e6 }), code('RANGE'))
+  assert.throws(() => new KeyvTwindex({ memoryLimit: 1e6 }), code('RANGE', { message: /capacity/ }))
+  assert.throws(() => new KeyvTwindex({ maxSize: 1e6 }), code('RANGE', { message: /capacity/ }))
+  assert.throws(() => new KeyvTwindex({ max: 0 }), code('CAPACITY'))
 })

@@ -18,8 +18,10 @@ test('what belongs to a store is not cloned', () => {
   const store = new Store()
   const [table, sorted] = [store.table('t'), store.table('s', { index: 'sorted' })]
   const isTold = { name: 'DataCloneError', message: /new Store\(\{ shared: 'name' \}\)/ }
-  for (const each of [store, table, table.entries(), sorted.cursor(), store.cache('c', { max: 1 })])
+  for (const each of [store, table, table.entries(), sorted.cursor()])
     assert.throws(() => structuredClone(each), isTold)
+  const cache = new Cache({ max: 1 })
+  assert.throws(() => structuredClone(cache), { ...isTold, message: /new Cache\(\{ shared: 'name' \}\)/ })
 })
 
 const ROUNDS = Number(process.env.TWINDEX_STRESS ?? 1) * 4000
@@ -129,7 +131,8 @@ function assertTyped(error, call) {
   assert.ok(error instanceof Error, `${call}: ${String(error)}`)
   assert.match(String(error.code), /^TWINDEX_/, `${call}: ${error.stack}`)
   assert.notEqual(error.code, 'TWINDEX_BUG', `${call}: ${error.stack}`)
-  const Class = { TWINDEX_TYPE: TypeError, TWINDEX_RANGE: RangeError }[error.code] ?? TwindexError
+  const isRange = ['TWINDEX_RANGE', 'TWINDEX_CAPACITY', 'TWINDEX_TTL'].includes(error.code)
+  const Class = isRange ? RangeError : error.code === 'TWINDEX_TYPE' ? TypeError : TwindexError
   assert.ok(error instanceof Class, `${call}: ${error.stack}`)
 }
 
@@ -158,7 +161,7 @@ test('every call takes any argument, or refuses it by a typed error', async () =
     // A table remembers its codecs, so each choice of them has its own.
     const name = JSON.stringify(codecs)
     const table = store.table(`${index} ${name}`, { index, ...codecs })
-    const other = index === 'sorted' ? table.cursor() : store.cache(`cache ${name}`, { ...codecs, max: 100 })
+    const other = index === 'sorted' ? table.cursor() : new Cache({ ...codecs, max: 100 })
     const target = pick([store, table, table, table, store.batch(), other])
     const method = pick(methodsOf(target.constructor).filter((each) => !APART.includes(each)))
     try {

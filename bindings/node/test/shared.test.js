@@ -134,16 +134,3 @@ test('two copies of the package refuse to share a name', async () => {
   opened.closeSync()
   openSync(path).closeSync()
 })
-
-test('all threads have one cache', async () => {
-  const store = new Store({ shared: 'cached' })
-  const cache = store.cache('c', { maxSize: 30_000_000 })
-  const workers = Array.from({ length: 3 }, (_, at) => thread('cacher', { at, rounds: 1000 }))
-  const reports = await Promise.all(workers.map(heard))
-  await Promise.all(workers.map((worker) => worker.terminate()))
-  assert.deepEqual(reports, Array(3).fill({ wrong: 0, over: 0 }))
-  assert.ok(cache.size > 0 && cache.memory <= 30_000_000)
-  for (let at = 0; at < 3; at++) assert.equal(cache.get(`last-${at}`), String(at))
-  assert.ok(cache.stats().hits > 0)
-  store.closeSync()
-})

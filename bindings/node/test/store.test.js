@@ -4,7 +4,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { checkSync, openSync, Store } from 'twindex'
+import { Cache, checkSync, openSync, Store } from 'twindex'
 import { code, folder, newPath } from './helpers.js'
 
 function sample() {
@@ -130,7 +130,7 @@ test('options are read once each', () => {
   }
   const store = new Store(counted({ memoryLimit: 1e8 }))
   const table = store.table('s', counted({ index: 'sorted', keys: 'int', values: 'json' }))
-  const cache = store.cache('c', counted({ max: 10, ttl: 1000 }))
+  const cache = new Cache(counted({ max: 10, ttl: 1000 }))
   cache.upsertMany([['a', 'b']], counted({ ttl: 5 }))
   assert.deepEqual([...table.scan(counted({ gte: 1, lt: 5, reverse: true, limit: 3 }))], [])
   for (const [name, count] of Object.entries(reads)) assert.ok(count <= (name === 'ttl' ? 2 : 1), name)

@@ -46,12 +46,14 @@ for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
 
 const results = new Cache({ max: 100, ttl: 1000 })
 results.set('a', { any: ['thing'] }, { ttl: 10 }).set('a', undefined)
-const strings: Cache<'str', 'str'> = store.cache('strings', { maxSize: 1 << 20 })
+const strings: Cache<'str', 'str'> = new Cache({ capacity: 1 << 20, values: 'str', shared: 'strings' })
 strings.get('a') satisfies string | undefined
 strings.getOrCompute('a', async () => 'b') satisfies Promise<string>
 const fetched = new Cache({ max: 1, values: 'int', fetchMethod: async (key: string) => key.length })
 fetched.fetch('a', { forceRefresh: true }) satisfies Promise<number | undefined>
 strings.getRemainingTTL('a') satisfies number
+strings.ttl('a') satisfies number | undefined
+new Cache({ max: 1, keys: 'int', onEvict: (key, _value, cause) => key.toFixed().concat(cause) })
 for (const [key, value] of strings) key.concat(value)
 // @ts-expect-error
 strings.set('a', 1)
@@ -59,13 +61,13 @@ strings.set('a', 1)
 strings.set('a', 'b', { maxAge: 1 })
 // @ts-expect-error
 strings.set(1, 'b')
-strings.store satisfies Store | undefined
+strings.shared satisfies string | undefined
 const warm: Cache<'int', 'json'> = Cache.loadSync(results.dumpSync(), {
   max: 10,
   keys: 'int',
   values: 'json',
 })
-store.loadCache('warm', 'strings.twx', { ttl: 1 }) satisfies Promise<Cache<'str', 'str'>>
+Cache.load('strings.twx', { ttl: 1 }) satisfies Promise<Cache>
 warm.save(new URL('file:///strings.twx')) satisfies Promise<void>
 
 const views = store.table('views', { keys: 'view', values: 'view' })

@@ -3,7 +3,7 @@
 
 use twindex_durable::{Batch, Result, Table};
 
-use super::many::booleans;
+use super::verbs::booleans;
 use crate::call::Call;
 use crate::crossing::Region;
 use crate::encoding::{Column, Encodings};

@@ -1,157 +1,301 @@
-//! What only caches have: see [`super::verbs`] for the rest. A time to live is in milliseconds: `undefined` for that of the
-//! cache, `Infinity` for ever.
+//! What only caches have: see [`super::verbs`] for the rest. Times are in milliseconds: `undefined` for the cache's own, `Infinity`
+//! for ever. Where the last argument is `isLater`, the answer is a promise if that is 1.
 
-use std::time::Duration;
+use std::io::{self, Cursor, Read};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use serde_json::json;
-use twindex::{Cache, CacheOptions};
+use twindex_cache::{Begun, Cache, Error, Leader, Outcome as Ended, Saved, Ttl};
 
-use super::verbs::keyed;
+use super::task::{self, Outcome};
+use super::verbs::{keyed, lifetime};
+use crate::cached::{Cached, Numbers, name_of};
 use crate::call::Call;
-use crate::crossing::Region;
+use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
-use crate::js::Value;
-use crate::pairs::Pairs;
+use crate::inbox::{Inbox, Waiting};
+use crate::input::append;
+use crate::js::{Js, Value};
+use crate::memory::Growing;
 use crate::results::single;
-use crate::state::{Computing, Of, Parts, State};
+use crate::shared::Refusal;
+use crate::state::{Computing, NO_STORE, Of, Parts, State};
 use crate::walk::{Halves, Walk, Way};
 
-/// `openCache(store, name, bytes, pairs, ttl, keys, values, default)`: the number of a cache, whose two codecs are then results
-/// to take. With neither `bytes` nor `pairs` it is one that is there, or `undefined`.
+// --- the caches themselves
+
+/// The options that are numbers, from argument `first` on.
+fn numbers(call: &Call<'_>, first: usize) -> Numbers {
+    Numbers(std::array::from_fn(|at| call.js.get_f64(call.argument(first + at))))
+}
+
+/// The inbox of a cache that has a listener.
+fn inbox(state: &State, has_listener: bool) -> Option<Arc<Inbox>> {
+    state.inbox.clone().filter(|_| has_listener)
+}
+
+/// `openCache(name, capacity, maxEntries, ttl, timeToIdle, staleFor, label, hasListener)`: the number of a cache. With a name it is
+/// that of all threads.
 pub(crate) fn open_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (store, name) = (call.number(0), call.string(1)?);
-    let engine = state.store(store)?.in_memory();
-    let found = engine.find_cache(&name);
-    let [bytes, pairs] = [2, 3].map(|position| size(call, position));
-    let options = match (&found, bytes, pairs) {
-        // It stays as it is, but for its codecs, which are compared.
-        (Some(_), ..) => CacheOptions::pairs(1),
-        (None, Some(bytes), _) => CacheOptions::bytes(bytes),
-        (None, None, Some(pairs)) => CacheOptions::pairs(pairs),
-        (None, None, None) => return Ok(Value::UNDEFINED),
+    let inbox = inbox(state, call.flag(7));
+    let label = call.js.get_bytes(call.argument(6)).unwrap_or_default();
+    let cached = Cached::open(call.optional(0)?, numbers(call, 1), label, inbox)?;
+    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), cached))?)
+}
+
+/// `loadCache(source, capacity, maxEntries, ttl, timeToIdle, staleFor, name, hasListener * 2 + isLater)`: the number of a cache from
+/// bytes, or from the file with this path.
+pub(crate) fn load_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (numbers, name, flags) = (numbers(call, 1), call.optional(6)?, call.number(7));
+    let inbox = inbox(state, flags & 2 != 0);
+    let (path, mut bytes) = match call.js.get_bytes(call.argument(0)) {
+        None => (Some(call.string(0)?), Vec::new()),
+        Some(given) => {
+            let mut copy = Vec::new();
+            append(&mut copy, given)?;
+            (None, copy)
+        }
     };
-    let options = match Cache::lifetime(call.js, call.argument(4)) {
-        Some(ttl) => options.ttl(ttl),
-        None => options,
+    let task = move || {
+        let from: Box<dyn Read> = match &path {
+            Some(path) => twindex_durable::read_file(path)?,
+            None => Box::new(Cursor::new(std::mem::take(&mut bytes))),
+        };
+        let at_path = |error| match error {
+            error @ Error::Corrupt { .. } => Refusal::Cache(error, path.as_ref().map(Into::into)),
+            error => error.into(),
+        };
+        let saved = Saved::read(from).map_err(at_path)?;
+        let options = saved.options();
+        let load = |options| saved.load(options).map_err(at_path);
+        Cached::load(name, numbers, options, inbox, load).map(Outcome::Cache)
     };
-    let default = call.string(7)?;
-    let (keys, values) = found.as_ref().map_or((&*default, &*default), Cache::codecs);
-    let (named_keys, named_values) = (call.optional(5)?, call.optional(6)?);
-    let codecs = (named_keys.as_deref().unwrap_or(keys), named_values.as_deref().unwrap_or(values));
-    let cache = engine.cache(&name, options.codecs(codecs.0, codecs.1))?;
-    let (keys, values) = cache.codecs();
-    state.results.set_names([keys, values]);
-    Ok(call.js.u32(state.add(store, Encodings::default(), cache))?)
+    task::run(call.js, state, flags & 1 != 0, Box::new(task))
 }
 
-#[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is a count")]
-fn size(call: &Call<'_>, position: usize) -> Option<usize> {
-    call.js.get_f64(call.argument(position)).map(|size| size as usize)
+/// `saveCache(cache, path, isLater)`: writes it to a file, which is replaced in one step.
+pub(crate) fn save_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (cache, path) = (cache(call, state)?.clone(), call.string(1)?);
+    let task = move || {
+        twindex_durable::replace_file(path, |to| cache.save(to).map_err(io_error))?;
+        Ok(Outcome::Nothing)
+    };
+    task::run(call.js, state, call.flag(2), Box::new(task))
 }
 
-/// `caches(store)`: the number of results to take, their names.
-pub(crate) fn caches<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let caches = state.store(call.number(0))?.in_memory().caches();
-    state.results.set_names(caches.iter().map(Cache::name));
-    Ok(call.js.usize(state.results.len())?)
+fn io_error(error: Error) -> io::Error {
+    match error {
+        Error::Io(error) => error,
+        error => io::Error::other(error.to_string()),
+    }
 }
 
-/// `dropCache(store, name)`: whether it was there.
-pub(crate) fn drop_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = state.store(call.number(0))?.in_memory();
-    Ok(call.js.boolean(store.drop_cache(&call.string(1)?))?)
+/// `dumpCache(cache, isLater)`: a `Buffer`.
+pub(crate) fn dump_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let cache = cache(call, state)?.clone();
+    let task = move || {
+        let mut bytes = Growing::default();
+        cache.save(&mut bytes)?;
+        Ok(Outcome::Bytes(bytes.0))
+    };
+    task::run(call.js, state, call.flag(1), Box::new(task))
+}
+
+/// `hasSharedCache(name)`: whether this copy of the package has a cache of that name. Another copy asks, whatever its version:
+/// this keeps its name and meaning for ever.
+pub(crate) fn has_shared_cache<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    Ok(call.js.boolean(Cached::is_named(&call.string(0)?))?)
+}
+
+fn cache<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<&'s Cache, Fault<'c>> {
+    Ok(&state.parts::<Cached>(call.number(0))?.table.thing.cache)
+}
+
+/// `cacheLabel(cache)`: a `Buffer` with the names of its codecs.
+pub(crate) fn cache_label<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.buffer(cache(call, state)?.label())?)
 }
 
 /// `cacheFigures(cache)`: an object as JSON.
 pub(crate) fn cache_figures<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let cache = &state.parts::<Cache>(call.number(0))?.table.thing;
+    let cache = cache(call, state)?;
     let counted = cache.stats();
-    let ttl = cache.default_ttl().filter(|&ttl| ttl < Duration::MAX);
     Ok(call.js.json(&json!({
-        "size": cache.len(),
-        "memory": cache.memory(),
-        "max": cache.capacity_pairs(),
-        "maxSize": cache.capacity_bytes(),
-        "ttl": ttl.map(|ttl| ttl.as_millis() as u64),
+        "memory": counted.memory,
+        "capacity": cache.capacity(),
+        "maxEntries": cache.max_entries(),
         "hits": counted.hits,
         "misses": counted.misses,
         "writes": counted.writes,
         "evictions": counted.evictions,
         "expirations": counted.expirations,
+        "rejected": counted.rejected,
     }))?)
 }
 
 /// `cachePeek(cache, key)`: the value, which is not counted as a use of the pair.
 pub(crate) fn cache_peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed::<Cache>(call, state)?;
-    match table.thing.peek(&input.key) {
+    let Parts { table, input, crossing, .. } = keyed::<Cached>(call, state)?;
+    match table.thing.cache.peek(&input.key) {
         Some(value) => single(call.js, crossing, Column::Value, table.encodings.values, &value),
         None => Ok(Value::UNDEFINED),
     }
 }
 
-/// `cacheTtl(cache, key)`: in milliseconds, `Infinity` where the pair does not expire, 0 where it is absent.
+/// `cacheTtl(cache, key)`: in milliseconds, `Infinity` where the pair does not expire, `undefined` where it is absent.
 pub(crate) fn cache_ttl<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let parts = keyed::<Cache>(call, state)?;
-    let millis = match parts.table.thing.ttl(&parts.input.key) {
-        None => 0.0,
-        Some(None) => f64::INFINITY,
-        Some(Some(left)) => left.as_secs_f64() * 1000.0,
-    };
-    Ok(call.js.f64(millis)?)
+    let parts = keyed::<Cached>(call, state)?;
+    Ok(match parts.table.thing.cache.ttl(&parts.input.key) {
+        Ttl::Absent => Value::UNDEFINED,
+        Ttl::Forever => call.js.f64(f64::INFINITY)?,
+        Ttl::Left(left) => call.js.f64(left.as_secs_f64() * 1000.0)?,
+    })
 }
 
 /// `cacheTouch(cache, key, ttl)`: whether the key was there.
 pub(crate) fn cache_touch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table: Of { thing: cache, .. }, input, .. } = keyed::<Cache>(call, state)?;
-    let ttl = Cache::lifetime(call.js, call.argument(2)).or(cache.default_ttl()).unwrap_or(Duration::MAX);
-    Ok(call.js.boolean(cache.touch(&input.key, Some(ttl))?)?)
+    let Parts { table, input, .. } = keyed::<Cached>(call, state)?;
+    let ttl = lifetime::<Cached>(call, 2);
+    Ok(call.js.boolean(table.thing.cache.touch(&input.key, ttl)?)?)
+}
+
+/// `shrinkCache(cache, capacity)`
+#[expect(clippy::cast_sign_loss, reason = "lib/cache.js has checked that it is a count")]
+pub(crate) fn shrink_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let capacity = call.js.get_f64(call.argument(1)).unwrap_or_default();
+    cache(call, state)?.shrink_to(capacity as usize)?;
+    Ok(Value::UNDEFINED)
 }
 
 /// `openCacheWalk(cache, halves)`: the number of a walk past all pairs.
 pub(crate) fn open_cache_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
-    let &Of { store, encodings, thing: ref cache } = state.parts::<Cache>(call.number(0))?.table;
-    let walk = Walk::new(Way::Any(cache.iter()), halves, usize::MAX);
-    Ok(call.js.u32(state.add(store, encodings, walk))?)
+    let &Of { encodings, thing: ref cached, .. } = state.parts::<Cached>(call.number(0))?.table;
+    let walk = Walk::new(Way::Cache(cached.cache.iter()), halves, usize::MAX);
+    Ok(call.js.u32(state.add(NO_STORE, encodings, walk))?)
+}
+
+// --- what other threads have for this one
+
+/// `openInbox(wake)`: from now on `wake` is called when another thread has something for this one.
+pub(crate) fn open_inbox<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.inbox = Some(Inbox::open(call.js, call.argument(0))?);
+    Ok(Value::UNDEFINED)
+}
+
+/// `keepAlive(isKept)`: whether the process stays alive for that.
+pub(crate) fn keep_alive<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.inbox.as_ref().ok_or_else(Fault::bug)?.keep_alive(call.js, call.flag(0))?;
+    Ok(Value::UNDEFINED)
+}
+
+/// `takeWoken()`: the number of results to take, the numbers of computations that others have ended.
+pub(crate) fn take_woken<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let woken = state.inbox.as_ref().ok_or_else(Fault::bug)?.take_woken();
+    state.results.begin(Encodings::default(), &[]);
+    state.results.set_sums(woken.into_iter().map(|number| (number.into(), false)));
+    Ok(call.js.usize(state.results.len())?)
+}
+
+/// `takeEvicted(cache)`: the number of results to take, three a pair: key, value and cause of those that the listener was not told.
+pub(crate) fn take_evicted<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, results, .. } = state.parts::<Cached>(call.number(0))?;
+    results.begin(table.encodings, &[Column::Key, Column::Value, Column::Name]);
+    for (key, value, cause) in table.thing.evicted.as_ref().map(|evicted| evicted.take()).unwrap_or_default()
+    {
+        results.push(&key);
+        results.push(&value);
+        results.push(name_of(cause).as_bytes());
+    }
+    Ok(call.js.usize(results.len())?)
 }
 
 // --- computations
 
-/// `beginComputation(cache, key, isRefresh)`: the number of a computation of the key's value: of one that is absent, or of one
-/// that is to be newer than what is there now.
+/// What the first word behind the crossing buffer says of a computation.
+const PENDING: u32 = 0;
+const VALUE: u32 = 1;
+const FAILED: u32 = 2;
+const ABANDONED: u32 = 3;
+const LEAD: u32 = 4;
+
+/// `beginComputation(cache, key)`: the value, if the first word says `VALUE`; else the number of a computation: with `LEAD` this
+/// thread makes it, with `PENDING` another one does.
 pub(crate) fn begin_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, .. } = keyed::<Cache>(call, state)?;
-    let &Of { store, encodings, thing: ref cache } = table;
-    twindex::check_key(&input.key)?;
-    // Before the value is looked at, so that no deletion in between is missed.
-    let computation = cache.computation(&input.key, false);
-    let seen = if call.flag(2) { cache.peek(&input.key) } else { None };
-    let computing = Computing { computation, key: input.key.clone(), seen };
-    Ok(call.js.u32(state.add(store, encodings, computing))?)
+    let Parts { table, input, crossing, .. } = keyed::<Cached>(call, state)?;
+    let encodings = table.encodings;
+    let (kind, computing) = match table.thing.cache.begin(&input.key, Leader::Task)? {
+        Begun::Value(value) => return value_of(call.js, crossing, encodings, &value),
+        Begun::Lead(lead) => (LEAD, Computing::Lead(lead)),
+        Begun::Wait(waiter) => (PENDING, Computing::Wait(waiter)),
+    };
+    crossing.note(0, kind);
+    Ok(call.js.u32(state.add(NO_STORE, encodings, computing))?)
 }
 
-/// `computationStands(computation)`: whether what it computes is still wanted.
+fn value_of<'c>(js: Js<'c>, crossing: &mut Crossing, encodings: Encodings, value: &[u8]) -> Answer<'c> {
+    crossing.note(0, VALUE);
+    single(js, crossing, Column::Value, encodings.values, value)
+}
+
+/// `computationStands(computation)`: whether the cache would keep its value.
 pub(crate) fn computation_stands<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let computing = state.computations.get(call.number(0));
-    Ok(call.js.boolean(computing.is_some_and(|of| of.thing.computation.stands()))?)
+    let of = state.computations.get(call.number(0));
+    Ok(call.js.boolean(matches!(of, Some(Of { thing: Computing::Lead(lead), .. }) if lead.stands()))?)
 }
 
-/// `storeComputed(computation, value, ttl)`: writes the value, unless the pair was written or deleted since it began, and where
-/// it fits.
-pub(crate) fn store_computed<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+/// `endComputation(computation, value, ttl)`: gives the value to all that wait, and to the cache unless the pair was written or
+/// deleted since, or does not fit.
+pub(crate) fn end_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let State { computations, input, prepared, .. } = state;
-    // Its store was closed.
-    let Some(of) = computations.get(call.number(0)) else { return Ok(Value::UNDEFINED) };
+    let of = computations.get(call.number(0)).ok_or_else(Fault::bug)?;
     let crossing = &prepared.as_ref().ok_or_else(Fault::bug)?.crossing;
     let values = (Column::Value, of.encodings.values);
     input.read(call.js, crossing, Region::Value, values, call.argument(1))?;
-    let Computing { computation, key, seen } = &of.thing;
-    match computation.store(key, seen.as_deref(), &input.value, Cache::lifetime(call.js, call.argument(2))) {
-        Ok(_) | Err(twindex::Error::MemoryLimit { .. } | twindex::Error::TableDropped { .. }) => {
+    if let Some(Of { thing: Computing::Lead(lead), .. }) = computations.close(call.number(0)) {
+        lead.end(&input.value, lifetime::<Cached>(call, 2))?;
+    }
+    Ok(Value::UNDEFINED)
+}
+
+/// `failComputation(computation, error)`: gives the error, which is in bytes, to all that wait in other threads.
+pub(crate) fn fail_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let mut error = Vec::new();
+    append(&mut error, call.js.get_bytes(call.argument(1)).unwrap_or_default())?;
+    if let Some(Of { thing: Computing::Lead(lead), .. }) = state.computations.close(call.number(0)) {
+        lead.fail(Arc::new(error));
+    }
+    Ok(Value::UNDEFINED)
+}
+
+/// `pollComputation(computation)`: how a computation of another thread ended, as the first word says: a value, the bytes of an
+/// error, or nothing. With `PENDING` its number is among those of `takeWoken` later.
+pub(crate) fn poll_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let number = call.number(0);
+    let State { computations, prepared, inbox, .. } = state;
+    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
+    let inbox = Arc::clone(inbox.as_ref().ok_or_else(Fault::bug)?);
+    let Some(Of { thing: Computing::Wait(waiter), encodings, .. }) = computations.get_mut(number) else {
+        return Err(Fault::bug());
+    };
+    let waker = Waker::from(Arc::new(Waiting { inbox, number }));
+    match Pin::new(waiter).poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(Ended::Value(value)) => value_of(call.js, crossing, *encodings, &value),
+        Poll::Ready(Ended::Failed(error)) => {
+            crossing.note(0, FAILED);
+            let error = error.downcast_ref::<Vec<u8>>().map(Vec::as_slice).unwrap_or_default();
+            Ok(call.js.buffer(error)?)
+        }
+        Poll::Ready(Ended::Abandoned) => {
+            crossing.note(0, ABANDONED);
             Ok(Value::UNDEFINED)
         }
-        Err(error) => Err(error.into()),
+        Poll::Pending => {
+            crossing.note(0, PENDING);
+            Ok(Value::UNDEFINED)
+        }
     }
 }

@@ -2,10 +2,8 @@
 
 pub(crate) mod batch;
 pub(crate) mod cache;
-pub(crate) mod cache_files;
 pub(crate) mod changes;
 pub(crate) mod cli;
-pub(crate) mod many;
 pub(crate) mod scan;
 pub(crate) mod store;
 pub(crate) mod task;

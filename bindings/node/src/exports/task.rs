@@ -10,6 +10,7 @@ use napi_sys as sys;
 use serde_json::{Value as Json, json};
 use twindex_durable::{Error, Recovery, Report, Torn};
 
+use crate::cached::Cached;
 use crate::call::{Call, revisit};
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
@@ -24,6 +25,7 @@ use crate::state::{NO_STORE, State};
 pub(crate) enum Outcome {
     Nothing,
     Store(Shared),
+    Cache(Cached),
     Bytes(Vec<u8>),
     Count(u64),
     Changes(Block),
@@ -126,6 +128,7 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             Value::UNDEFINED
         }
         Outcome::Store(shared) => js.u32(state.stores.add(shared))?,
+        Outcome::Cache(cached) => js.u32(state.add(NO_STORE, Encodings::default(), cached))?,
         Outcome::Count(count) => js.u64(count)?,
         Outcome::Bytes(bytes) => js.adopt(bytes)?,
         Outcome::Changes(block) if block.batches.is_empty() => Value::UNDEFINED,

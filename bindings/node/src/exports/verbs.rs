@@ -1,20 +1,26 @@
-//! The verbs of tables and caches, on one pair each. JavaScript finds those of tables in `native.table` and those of caches in
-//! `native.cache`. Their first argument is the number of a table or cache. Writes to a cache have a time to live behind the
-//! value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
+//! The verbs of tables and caches. JavaScript finds those of tables in `native.table` and those of caches in `native.cache`. Their
+//! first argument is the number of a table or cache. Writes to a cache have a time to live behind the value, in milliseconds:
+//! `undefined` for that of the cache, `Infinity` for ever.
+//!
+//! A verb on many pairs is `begin`, then `stage` as often as it takes, then the verb, which works on what was staged. So all
+//! arguments are converted and checked before the first write.
 
 use twindex::{Index, TableOptions};
 use twindex_durable::Table;
 
-use super::{free, many};
+use super::free;
+use crate::cached::duration;
 use crate::call::{Call, Native};
 use crate::crossing::Region;
-use crate::encoding::{Column, Encoding, Encodings};
+use crate::encoding::{BLOCK_ITEMS, Column, Encoding, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
-use crate::js::Value;
-use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, UPSERT};
-use crate::results::single;
-use crate::state::{Parts, State};
+use crate::js::{Js, Value};
+use crate::memory::collected;
+use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Ttl, UPSERT};
+use crate::results::{More, Results, single};
+use crate::staged::Staged;
+use crate::state::{Of, Parts, State};
 
 /// The functions of either kind.
 pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
@@ -31,12 +37,12 @@ pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
         ("contains", contains::<T>),
         ("increment", increment::<T>),
         ("compare_and_swap", compare_and_swap::<T>),
-        ("begin", many::begin::<T>),
-        ("insert_many", many::write::<T, INSERT>),
-        ("replace_many", many::write::<T, REPLACE>),
-        ("upsert_many", many::write::<T, UPSERT>),
-        ("delete_many", many::write::<T, DELETE>),
-        ("select_many", many::select::<T>),
+        ("begin", begin::<T>),
+        ("insert_many", write_many::<T, INSERT>),
+        ("replace_many", write_many::<T, REPLACE>),
+        ("upsert_many", write_many::<T, UPSERT>),
+        ("delete_many", write_many::<T, DELETE>),
+        ("select_many", select_many::<T>),
     ]
 }
 
@@ -109,8 +115,13 @@ fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> An
     parts.settle_key(call.js, call.argument(1))?;
     parts.settle_value(call.js, call.argument(2))?;
     let Parts { table, input, .. } = parts;
-    let ttl = T::lifetime(call.js, call.argument(3));
-    Ok(call.js.boolean(table.thing.write::<VERB>(&input.key, &input.value, ttl)?)?)
+    Ok(call.js.boolean(table.thing.write::<VERB>(&input.key, &input.value, lifetime::<T>(call, 3))?)?)
+}
+
+/// The time to live in an argument, where pairs have one.
+#[inline]
+pub(super) fn lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
+    if T::EXPIRES { call.js.get_f64(call.argument(position)).map(duration) } else { None }
 }
 
 /// `delete(table, key)`: whether it took effect.
@@ -154,4 +165,98 @@ fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<
     let expected = has_expected.then_some(input.expected.as_slice());
     let value = has_value.then_some(input.value.as_slice());
     Ok(call.js.boolean(table.thing.swap(&input.key, expected, value)?)?)
+}
+
+// --- the verbs on many
+
+/// `begin(table, shape)`
+fn begin<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let number = call.number(0);
+    let encodings = state.parts::<T>(number)?.table.encodings;
+    state.staged.begin(number, encodings, call.number(1));
+    Ok(Value::UNDEFINED)
+}
+
+/// `stage(bytes, ...items)`: an item that is bytes is passed as its length, and `bytes` has them one after the other.
+pub(crate) fn stage<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let mut room = [Value::UNDEFINED; 1 + BLOCK_ITEMS];
+    let [bytes, items @ ..] = call.all(&mut room) else { return Ok(Value::UNDEFINED) };
+    let bytes = call.js.get_bytes(*bytes).unwrap_or_default();
+    // Only what is whole comes back.
+    let mut staged = std::mem::take(&mut state.staged);
+    staged.add(call.js, &mut state.input, bytes, items)?;
+    state.staged = staged;
+    Ok(Value::UNDEFINED)
+}
+
+/// Runs a verb on what was staged, which is gone afterwards.
+fn run<'c, T: Pairs, R>(
+    state: &mut State,
+    verb: impl FnOnce(&Of<T>, &Staged, &mut Results) -> Result<R, Fault<'c>>,
+) -> Result<R, Fault<'c>> {
+    let mut staged = std::mem::take(&mut state.staged);
+    let parts = state.parts::<T>(staged.target)?;
+    let outcome = verb(parts.table, &staged, parts.results);
+    staged.clear();
+    state.staged = staged;
+    outcome
+}
+
+/// A `Buffer` with a 1 or a 0 for each.
+pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
+    Ok(js.buffer(&collected(booleans.iter().copied().map(u8::from))?)?)
+}
+
+/// `insertMany(ttl)`, `replaceMany`, `upsertMany` and `deleteMany`: whether each took effect.
+fn write_many<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let ttl = lifetime::<T>(call, 0);
+    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(staged, ttl))?)
+}
+
+/// `containsMany()`
+pub(crate) fn contains_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let found =
+        run::<Table, _>(state, |of, staged, _| Ok(of.thing.in_memory().contains_many(&staged.keys()?)))?;
+    booleans(call.js, &found)
+}
+
+/// `compareAndSwapMany()`: whether each was as expected.
+pub(crate) fn compare_and_swap_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let done =
+        run::<Table, _>(state, |of, staged, _| Ok(of.thing.compare_and_swap_many(&staged.swaps()?)?))?;
+    booleans(call.js, &done)
+}
+
+/// `selectMany()`: the number of results to take.
+fn select_many<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let count = run::<T, _>(state, |of, staged, results| {
+        results.begin(of.encodings, &[Column::Value]);
+        of.thing.select_many(&staged.keys()?, results);
+        results.check()?;
+        Ok(results.len())
+    })?;
+    Ok(call.js.usize(count)?)
+}
+
+/// `incrementMany()`: the number of results to take.
+pub(crate) fn increment_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let count = run::<Table, _>(state, |of, staged, results| {
+        results.begin(Encodings::default(), &[]);
+        let sums = of.thing.increment_many(&staged.amounts()?)?;
+        results.set_sums(sums.into_iter().zip(staged.bigints()));
+        results.check()?;
+        Ok(results.len())
+    })?;
+    Ok(call.js.usize(count)?)
+}
+
+/// `take(collect)`: the next block of the results.
+pub(crate) fn take<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let State { results, prepared, .. } = state;
+    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
+    let taken = results.take(call.js, crossing, call.argument(0), More::Held);
+    if results.is_taken() {
+        results.clear();
+    }
+    taken
 }

@@ -1,9 +1,9 @@
-// A thread that reads and writes the cache of a shared store.
+// A thread that reads and writes a cache that threads share.
 import { parentPort, workerData } from 'node:worker_threads'
-import { Store } from 'twindex'
+import { Cache } from 'twindex'
 
 const { at, rounds } = workerData
-const cache = new Store({ shared: 'cached' }).cache('c')
+const cache = new Cache({ shared: 'cached' })
 
 let wrong = 0
 let over = 0
@@ -11,7 +11,7 @@ for (let round = 0; round < rounds; round++) {
   const key = String((round * (at + 7)) % 2000)
   const found = cache.get(key)
   if (found !== undefined && found !== key.repeat(700)) wrong++
-  cache.set(key, key.repeat(700), { ttl: round % 5 === 0 ? 1 : 0 })
+  cache.set(key, key.repeat(700), { ttl: round % 5 === 0 ? 1 : Number.POSITIVE_INFINITY })
   if (cache.memory > 30_000_000) over++
 }
 cache.set(`last-${at}`, String(at))
