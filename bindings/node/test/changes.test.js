@@ -64,54 +64,32 @@ test('batches come whole, in order, as the codecs of their tables show them', as
   assert.equal(whole.position, batches.at(-1).position)
 })
 
-test('a loop over a feed sees what another process writes, over kills and compactions', async () => {
+test('a feed of a follower gives what its writer does, and ends a loop at a break', async () => {
   const path = newPath()
   const writer = await remote(path)
   await writer.tell('set', 'ada', '0')
   const copy = await open(path, { readOnly: true })
   const feed = copy.changes()
-  const seen = []
   const reading = (async () => {
-    for await (const batch of feed) {
-      for (const { key, value } of batch.changes) seen.push(`${key}=${value}`)
-      if (seen.at(-1) === 'end=1') break
+    const seen = []
+    for await (const { changes } of feed) {
+      seen.push(...changes.map(({ key, value }) => `${key}=${value}`))
+      if (seen.length === 3) return seen
     }
   })()
   await writer.tell('set', 'ada', '1')
-  await writer.kill()
-  const again = await remote(path)
-  await again.tell('both', 'x')
-  await again.tell('compact')
-  await again.tell('set', 'end', '1')
-  await reading
-  assert.deepEqual(seen, ['ada=1', 'one=x', 'two=x', 'end=1'])
-  assert.equal(await feed.poll(), undefined)
+  await writer.tell('both', 'x')
+  assert.deepEqual(await reading, ['ada=1', 'one=x', 'two=x'])
   assert.deepEqual(await feed.next(), { value: undefined, done: true })
-  await again.end()
+  await writer.end()
   await copy.close()
 })
 
-test('a feed keeps its place from the call on; a position that is gone is an error that tells of the oldest', async () => {
+test('a position that is gone is an error that tells of the oldest', async () => {
   const path = newPath()
   const store = openSync(path)
   const users = store.table('users').set('ada', '1')
-  const copy = await open(path, { readOnly: true })
   const { position } = store
-  const feeds = {
-    'of a store': store.changes(),
-    'of a store, from a position': store.changes(position),
-    'of a follower': copy.changes(),
-    'of a file': changes(path, position),
-    'of a whole file': changes(path),
-  }
-  users.set('bob', '1')
-  await store.compact()
-  users.set('eve', '1')
-  for (const [name, feed] of Object.entries(feeds)) {
-    const keys = (await all(feed)).flatMap((batch) => batch.changes).flatMap(({ key }) => key ?? [])
-    assert.deepEqual(keys, [...(name === 'of a whole file' ? ['ada'] : []), 'bob', 'eve'], name)
-    feed.close()
-  }
   users.set('large', 'x'.repeat(1 << 20)) // more than a compaction keeps
   users.delete('large')
   await store.compact()
@@ -129,7 +107,7 @@ test('a feed keeps its place from the call on; a position that is gone is an err
   }
   const [, batch] = await all(store.changes(oldest))
   assert.deepEqual(batch.changes, [{ kind: 'put', table: 'users', key: 'amy', value: '1' }])
-  await Promise.all([copy.close(), store.close()])
+  await store.close()
 })
 
 test('some tables alone, with codecs of the user', async () => {

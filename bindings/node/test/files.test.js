@@ -12,33 +12,18 @@ import { code, heard, here, newPath, start, thread } from './helpers.js'
 
 const read = (path) => Store.loadSync(path).table('t')
 
-test('what every verb wrote is in the file, by a path or a URL', async () => {
+test('what was written is in the file, by a path or a URL, as the codecs say', async () => {
   const path = newPath()
   const store = openSync(path)
-  const users = store.table('users')
-  users.set('ada', '1815').set('bob', '1900')
-  assert.ok(users.insert('carol', '2000') && users.replace('carol', '2001') && users.delete('bob'))
   const log = store.table('log', { index: 'sorted', keys: 'int', values: 'json' })
-  const pairs = new Map().set(2, [2]).set(1, [1])
-  assert.deepEqual(log.insertMany(pairs), [true, true])
-  assert.ok(log.compareAndSwap(1, [1], [3]) && log.alter(2, (found) => [...found, 4]))
-  assert.equal(store.table('hits').increment('/', 5), 5)
+  log.set(2, [2]).set(1, [1])
+  assert.ok(log.alter(2, (found) => [...found, 4]))
   await store.close()
   const again = await open(pathToFileURL(path), { existing: true })
-  assert.deepEqual(
-    new Map(again.tables()),
-    new Map(Object.entries({ hits: 'hash', log: 'sorted', users: 'hash' })),
-  )
-  assert.deepEqual(new Map(again.table('users')), new Map(Object.entries({ ada: '1815', carol: '2001' })))
+  assert.deepEqual(again.tables(), [['log', 'sorted']])
   const logged = again.table('log', { index: 'sorted', keys: 'bigint' })
-  assert.deepEqual(new Map(logged), new Map().set(1n, [3]).set(2n, [2, 4]))
-  again.dropTable('hits')
-  again.table('users').clear()
+  assert.deepEqual(new Map(logged), new Map().set(1n, [1]).set(2n, [2, 4]))
   again.closeSync()
-  const reader = openSync(path, { readOnly: true })
-  assert.equal(reader.table('users').size, 0)
-  assert.equal(reader.tables().length, 2)
-  reader.closeSync()
 })
 
 test('a batch is committed once, by commit or by the end of what fills it', async () => {
@@ -202,18 +187,6 @@ test('a second open in a thread is the same store, of the same durability', asyn
   const always = openSync(path, { durability: 'always' })
   assert.deepEqual([...always.table('t').values()].sort(), ['1', '2'])
   always.closeSync()
-})
-
-test('workers that open one path have one store', async () => {
-  const path = newPath()
-  const [threads, each] = [4, 500]
-  const store = openSync(path)
-  const workers = Array.from({ length: threads }, (_, at) =>
-    thread('file', { path, durability: 'everysec', from: at * each, to: (at + 1) * each }),
-  )
-  await Promise.all(workers.map((worker) => once(worker, 'exit')))
-  assert.equal(store.table('t', { index: 'sorted' }).size, threads * each)
-  await store.close()
 })
 
 test('a worker that is ended while it writes lets go of the file, and leaves no half of a batch', async () => {

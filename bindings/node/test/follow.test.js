@@ -100,39 +100,6 @@ test('all threads that open a file with readOnly have one follower', async () =>
   await writer.end()
 })
 
-test('threads that are ended in the middle leave the follower to the others', async () => {
-  const path = newPath()
-  const store = openSync(path)
-  const table = store.table('t').set('one', '')
-  const copy = openSync(path, { readOnly: true })
-  let written = 0
-  let read = 0
-  for (let round = 0; round < 4; round++) {
-    const workers = Array.from({ length: 2 }, () => thread('reader', path))
-    const told = []
-    for (const worker of workers) {
-      worker.on('error', (error) => told.push(error))
-      worker.on('message', ({ half, read: value }) => {
-        if (half !== undefined) told.push(half)
-        if (value !== undefined) read++
-      })
-    }
-    const before = read
-    await until('they read', () => {
-      const value = String(++written)
-      store.batch((batch) => batch.set(table, 'one', value).set(table, 'two', value))
-      return read > before + 20
-    })
-    if (round % 2 === 1) store.compactSync()
-    await Promise.all(workers.map((worker) => worker.terminate()))
-    assert.deepEqual(told, [])
-    await copy.refresh()
-    assert.equal(copy.table('t').get('two'), String(written))
-  }
-  await Promise.all([copy.close(), store.close()])
-  openSync(path).closeSync()
-})
-
 test('a store without a file to follow, or without a log, says so', async () => {
   const memory = new Store()
   await assert.rejects(memory.refresh(), code('NO_FILE'))

@@ -2,10 +2,9 @@
 // whichever handle. What they find becomes a test of its own. TWINDEX_STRESS makes them so many times as long, TWINDEX_SEED gives other
 // random numbers.
 import assert from 'node:assert/strict'
-import { copyFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { check, DELETE, KEEP, openSync, Store } from 'twindex'
-import { code, heard, newPath, thread } from './helpers.js'
+import { DELETE, KEEP, openSync, Store } from 'twindex'
+import { code, newPath } from './helpers.js'
 import { randomFrom } from './numbers.js'
 
 const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
@@ -193,29 +192,3 @@ for (let seed = SEED; seed < SEED + 2; seed++) {
     await model.store.close()
   })
 }
-
-test('workers that are ended in the middle of anything leave whole batches', async () => {
-  const path = newPath()
-  const random = randomFrom(SEED)
-  const store = openSync(path)
-  const table = store.table('t', { index: 'sorted' })
-  for (let round = 0; round < 5 * STRESS; round++) {
-    const file = { path, durability: 'everysec', from: 0, to: 100, forever: true }
-    const workers = Array.from({ length: 1 + random(3) }, () => thread('file', file))
-    await Promise.all(workers.map(heard))
-    const compacting = random(2) === 0 ? store.compact() : undefined
-    await new Promise((resolve) => setTimeout(resolve, random(20)))
-    await Promise.all(workers.map((worker) => worker.terminate()))
-    await compacting
-    assert.equal(table.get('one'), table.get('two'))
-    const copy = `${path}.copy`
-    copyFileSync(path, copy)
-    const found = openSync(copy, { readOnly: true })
-    assert.deepEqual(contentOf(found), contentOf(store))
-    found.closeSync()
-    table.clear()
-  }
-  await store.close()
-  const { damage, torn } = await check(path)
-  assert.deepEqual([damage, torn], [[], undefined])
-})
