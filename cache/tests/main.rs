@@ -5,3 +5,4 @@ mod model;
 mod saving;
 mod threads;
 mod times;
+mod vectors;

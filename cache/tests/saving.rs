@@ -126,3 +126,42 @@ fn values_larger_than_the_new_capacity_are_left_out_and_the_file_still_checked()
     bytes[middle] ^= 1;
     assert!(matches!(load(options(), &bytes, at(0)), Err(Error::Corrupt { .. })));
 }
+
+/// `TWINDEX_GOLDEN` names the folder to which the file is to be written.
+#[test]
+fn saved_cache_of_version_1_is_read() {
+    let long = Duration::from_hours(100 * 365 * 24);
+    let options = CacheOptions::capacity(1 << 20).ttl(long).label(*b"\x03str\x04json");
+    let cache = Cache::new(options).unwrap();
+    cache.insert("", "\"the empty key\"").unwrap();
+    cache.insert_for("gone", "1", at(1)).unwrap();
+    cache.insert_for("ever", "", Duration::MAX).unwrap();
+    for number in 0..300 {
+        cache.insert(format!("page/{}/{number:03}", number % 30 + 1), format!("{number}")).unwrap();
+    }
+    cache.insert("large", vec![b'1'; 70_000]).unwrap();
+    let then = at(1_700_000_000);
+    let mut written = Vec::new();
+    cache.save_at(&mut written, then).unwrap();
+    if let Ok(folder) = std::env::var("TWINDEX_GOLDEN") {
+        std::fs::write(std::path::Path::new(&folder).join("version-1-cache.twx"), &written).unwrap();
+    }
+    let golden = include_bytes!("../../conformance/golden/version-1-cache.twx");
+    for bytes in [&golden[..], &written] {
+        let saved = Saved::read(bytes).unwrap();
+        assert_eq!(saved.label(), cache.label());
+        let options = saved.options();
+        let loaded = saved.load_at(options, then + at(1)).unwrap();
+        assert_eq!((loaded.capacity(), loaded.default_ttl()), (cache.capacity(), cache.default_ttl()));
+        let pairs = |cache: &Cache| {
+            let lasting = cache.iter().filter(|(key, _)| key != b"gone");
+            let shown = |(key, value)| {
+                let forever = cache.ttl(&key) == Ttl::Forever;
+                (key, value, forever)
+            };
+            lasting.map(shown).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(pairs(&loaded) == pairs(&cache) && loaded.len() == 303 && !loaded.contains("gone"));
+        assert!(matches!(loaded.ttl("large"), Ttl::Left(left) if left < long && left + at(60) > long));
+    }
+}

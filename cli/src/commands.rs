@@ -7,7 +7,7 @@ use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
-use twindex_durable::format::CACHE_VERSION;
+use twindex_durable::format::decode_codecs;
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 
@@ -21,15 +21,15 @@ pub(crate) type Done = Result<u8, Failure>;
 const GROUP: usize = 1024;
 
 pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
+    if twindex_durable::cache::holds_cache(path).unwrap_or(false) {
+        print_fields(cache_fields(path)?)?;
+        return Ok(OK);
+    }
     let report = checked(path, limit, "Reading")?;
-    let holds_cache = report.version == CACHE_VERSION;
-    let store = if report.damage.is_empty() && !holds_cache { Some(read(path, limit)?) } else { None };
+    let store = if report.damage.is_empty() { Some(read(path, limit)?) } else { None };
     let mut lines = vec![
         ("file".to_owned(), path.display().to_string()),
-        (
-            "format".to_owned(),
-            format!("version {}{}", report.version, if holds_cache { ", a cache" } else { "" }),
-        ),
+        ("format".to_owned(), format!("version {}", report.version)),
         ("size".to_owned(), HumanBytes(report.bytes).to_string()),
         (
             "dump".to_owned(),
@@ -52,25 +52,53 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
             ));
         }
     }
-    if report.damage.is_empty() && holds_cache {
-        let saved = twindex_durable::read_cache(path)?;
-        let (keys, values) = saved.codecs();
-        let (keys, values) = (keys.escape_debug(), values.escape_debug());
-        lines.push((
-            format!("cache {}", saved.name().escape_debug()),
-            format!("{keys} keys, {values} values, loaded by a program"),
-        ));
-    }
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    let mut output = io::stdout().lock();
-    for (name, value) in lines {
-        writeln!(output, "{name:<width$}  {value}").map_err(|error| to_stdout(&error))?;
-    }
+    print_fields(lines)?;
     tell_damage(path, &report);
     Ok(if report.damage.is_empty() { OK } else { DAMAGED })
 }
 
+/// What `info` says of a saved cache.
+fn cache_fields(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let pairs = twindex_durable::cache::check_cache(path)?;
+    let cache = twindex_cache::Cache::new(twindex_durable::cache::read_cache(path)?.options())?;
+    let size = path.metadata().map_or(0, |file| file.len());
+    let mut fields = vec![
+        ("file", path.display().to_string()),
+        ("format", "version 1, a cache".to_owned()),
+        ("size", HumanBytes(size).to_string()),
+        ("pairs", HumanCount(pairs).to_string()),
+    ];
+    if let Some(bytes) = cache.capacity() {
+        fields.push(("capacity", HumanBytes(bytes as u64).to_string()));
+    }
+    if let Some(entries) = cache.max_entries() {
+        fields.push(("capacity", format!("{} pairs", HumanCount(entries as u64))));
+    }
+    if let Some(ttl) = cache.default_ttl() {
+        fields.push(("time to live", format!("{ttl:?}")));
+    }
+    if let Some((keys, values)) = decode_codecs(cache.label()) {
+        fields.push(("codecs", format!("{} keys, {} values", keys.escape_debug(), values.escape_debug())));
+    }
+    Ok(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn print_fields(fields: Vec<(String, String)>) -> Result<(), Failure> {
+    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let mut output = io::stdout().lock();
+    for (name, value) in fields {
+        writeln!(output, "{name:<width$}  {value}").map_err(|error| to_stdout(&error))?;
+    }
+    Ok(())
+}
+
 pub(crate) fn check(path: &Path, limit: Option<usize>) -> Done {
+    if twindex_durable::cache::holds_cache(path).unwrap_or(false) {
+        let pairs = HumanCount(twindex_durable::cache::check_cache(path)?);
+        writeln!(io::stdout(), "{}: a cache, its {pairs} pairs are whole", path.display())
+            .map_err(|error| to_stdout(&error))?;
+        return Ok(OK);
+    }
     let report = checked(path, limit, "Checking")?;
     tell_damage(path, &report);
     if !report.damage.is_empty() {

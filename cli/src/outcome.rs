@@ -8,6 +8,7 @@ use twindex_durable::Error;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Store(Error),
+    Cache(twindex_cache::Error),
     /// A file that is not a store's.
     Other(String),
     /// The reader of the standard output has closed it, as `head` does.
@@ -25,6 +26,14 @@ impl Failure {
                 }
                 if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
             }
+            Self::Cache(twindex_cache::Error::Corrupt { offset, what }) => {
+                tell(&format!("the cache is damaged at byte {offset}: {what}"));
+                DAMAGED
+            }
+            Self::Cache(error) => {
+                tell(&error.to_string());
+                FAILED
+            }
             Self::Other(what) => {
                 tell(&what);
                 FAILED
@@ -37,6 +46,12 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<twindex_cache::Error> for Failure {
+    fn from(error: twindex_cache::Error) -> Self {
+        Self::Cache(error)
     }
 }
 

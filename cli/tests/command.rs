@@ -6,11 +6,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tempfile::{TempDir, tempdir};
+use twindex_cache::{Cache, CacheOptions};
 use twindex_codec::tuple::{self, Null};
 use twindex_codec::{decimal, int};
-use twindex_durable::twindex::{CacheOptions, Index, TableOptions};
+use twindex_durable::format::encode_codecs;
+use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Options, Store, Table};
 
 use crate::common::{ran, twindex};
@@ -395,17 +398,21 @@ fn memory_limit_refuses_larger_files() {
 fn info_and_check_know_caches() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("pages.twx");
-    let options = CacheOptions::pairs(100).codecs("str", "json");
-    let cache = Store::new().in_memory().cache("pages", options).unwrap();
-    cache.upsert("/", "1").unwrap();
-    twindex_durable::save_cache(&cache, &path).unwrap();
+    let options = CacheOptions::max_entries(100).and_capacity(1 << 20).ttl(Duration::from_secs(90));
+    let cache = Cache::new(options.label(encode_codecs("str", "json"))).unwrap();
+    cache.insert("/", "1").unwrap();
+    twindex_durable::cache::save_cache(&cache, &path).unwrap();
     let told = twindex(&[&"info", &path]).expect(0).out;
-    for line in ["version 2, a cache", "1 pairs", "cache pages", "str keys, json values"] {
+    for line in
+        ["version 1, a cache", "pairs         1", "1.00 MiB", "100 pairs", "90s", "str keys, json values"]
+    {
         assert!(told.contains(line), "{told}");
     }
-    assert!(twindex(&[&"check", &path]).expect(0).out.contains("3 records"));
-    let refused = twindex(&[&"export", &path]).expect(3).err;
-    assert!(refused.contains("it holds a cache, not a store"), "{refused}");
+    assert!(twindex(&[&"check", &path]).expect(0).out.contains("its 1 pairs are whole"));
+    let new = folder.path().join("new.twx");
+    for refused in [twindex(&[&"export", &path]), twindex(&[&"recover", &path, &new])] {
+        assert!(refused.expect(3).err.contains("it holds a cache, not a store"));
+    }
     let mut bytes = fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&path, bytes).unwrap();

@@ -1,13 +1,9 @@
 //! The time of what is read so often that reading a clock would cost more than the rest: a hit of the near cache.
 
-/// Milliseconds since some fixed time. It may be late by up to [`LATE`].
+/// Milliseconds since some fixed time. It may be late by up to 10: it goes on with each tick of the kernel.
 pub(crate) fn millis() -> u64 {
     imp::millis()
 }
-
-/// By how many milliseconds the clock is late at most: it goes on with each tick of the kernel, of which there are at least
-/// a hundred a second.
-pub(crate) const LATE: u64 = 10;
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -37,6 +33,8 @@ mod imp {
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
+
+    const LATE: u64 = 10;
 
     #[test]
     fn the_coarse_clock_keeps_time() {

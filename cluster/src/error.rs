@@ -19,6 +19,8 @@ pub(crate) const MAX_SENT: usize = 512 << 20;
 pub enum Error {
     /// The arguments were refused, or the table was, as every store of Twindex refuses them.
     Engine(twindex::Error),
+    /// The near cache cannot be made.
+    Cache(twindex_cache::Error),
     /// The URL cannot be used.
     Url {
         /// The URL, without its password.
@@ -123,6 +125,7 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Engine(error) => error.code(),
+            Self::Cache(error) => error.code(),
             Self::Url { .. } => "TWINDEX_URL",
             Self::Unavailable { .. } => "TWINDEX_UNAVAILABLE",
             Self::UnknownOutcome { .. } => "TWINDEX_UNKNOWN_OUTCOME",
@@ -181,6 +184,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Engine(error) => error.fmt(f),
+            Self::Cache(error) => error.fmt(f),
             Self::Url { url, what } => write!(f, "the URL \"{url}\" cannot be used: {what}"),
             Self::Unavailable { reason } => {
                 write!(f, "no server took the command, so it was not done: {reason}")
@@ -342,6 +346,12 @@ pub(crate) fn settled<T: Into<Answer>>(outcomes: &mut dyn Iterator<Item = Result
     }
     let all = done.into_iter().map(Ok).chain([Err(failed)]).chain(rest);
     Err(Error::PartlyDone { outcomes: all.map(|one| one.map(Into::into)).collect() })
+}
+
+impl From<twindex_cache::Error> for Error {
+    fn from(error: twindex_cache::Error) -> Self {
+        Self::Cache(error)
+    }
 }
 
 impl From<twindex::Error> for Error {

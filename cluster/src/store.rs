@@ -14,9 +14,6 @@ use crate::router::Router;
 use crate::shared::Shared;
 use crate::table::Table;
 
-/// A near cache of fewer bytes is made of so many: an empty one takes some 20 KiB.
-const LEAST_NEAR: usize = 1 << 16;
-
 /// Connects to the servers that a URL names, such as `redis://host:7000,other:7000`, with the default [`Options`].
 ///
 /// `rediss://` is TLS; `redis://user:password@host` logs in. One server of a cluster is enough, several are asked in turn.
@@ -32,7 +29,7 @@ impl Options {
         let catalogue = Catalogue::new(router.clone(), &self.namespace, self.partitions, self.catalogue_age);
         let near = match self.near_cache {
             0 => None,
-            bytes => Some(Arc::new(Near::new(bytes.max(LEAST_NEAR), self.longest_life)?)),
+            bytes => Some(Arc::new(Near::new(bytes, self.longest_life)?)),
         };
         if let Some(near) = &near {
             listener::check(&router, &catalogue.names.prefix()).await?;

@@ -1,4 +1,4 @@
-//! The near cache, by what went wrong in others; `src/near/kept.rs` has the race of a read and an invalidation on one connection.
+//! The near cache, by what went wrong in others; `src/near/mod.rs` has the race of a read and an invalidation on one connection.
 
 #[path = "common/proxy.rs"]
 mod proxy;

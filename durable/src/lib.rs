@@ -24,6 +24,8 @@
 //! cache.
 
 mod batch;
+#[doc(hidden)]
+pub mod cache;
 mod clock;
 mod compact;
 mod core;

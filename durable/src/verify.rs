@@ -28,9 +28,9 @@ const LEAST_LIMIT: u64 = 256 << 20;
 /// And for each byte of the file. Keys that share much are stored once and may take thousands of times as much memory.
 const LIMIT_PER_BYTE: u64 = 32;
 
-/// Reads the whole file at `path`, of a store or of a cache, and verifies every checksum, and that what is under it can be loaded.
+/// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
 ///
-/// Fails with [`Error::Damaged`] where the file is neither at all; any other damage is in the report. A file that needs
+/// Fails with [`Error::Damaged`] where the file is no store's at all; any other damage is in the report. A file that needs
 /// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
 /// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
@@ -100,12 +100,16 @@ fn recover_in(
 
 /// The limit where the caller names none. Holes in a file do not count.
 fn default_limit(path: &Path) -> usize {
-    let on_disk = std::fs::metadata(path).map_or(0, |file| {
+    LEAST_LIMIT.max(on_disk(path).saturating_mul(LIMIT_PER_BYTE)).try_into().unwrap_or(usize::MAX)
+}
+
+/// How many bytes of the file are on the disk: not its holes, as far as the system tells.
+pub(crate) fn on_disk(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| {
         #[cfg(unix)]
         let blocks = 512 * std::os::unix::fs::MetadataExt::blocks(&file);
         #[cfg(not(unix))]
         let blocks = u64::MAX;
         file.len().min(blocks)
-    });
-    LEAST_LIMIT.max(on_disk.saturating_mul(LIMIT_PER_BYTE)).try_into().unwrap_or(usize::MAX)
+    })
 }

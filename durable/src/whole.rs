@@ -11,7 +11,6 @@ use std::time::Duration;
 use twindex::{Cache, Error, Result, Store};
 use twindex_format::{Progress, SavedCache, check_cache_lengths, load_into};
 
-use crate::clock;
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
@@ -19,6 +18,7 @@ use crate::lock::{Make, pid};
 use crate::options::ProgressFn;
 use crate::paths::resolve;
 use crate::rewrite::{New, replace};
+use crate::{cache, clock};
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
@@ -115,11 +115,12 @@ pub fn replace_file(
 
 /// The file at `path`, to be read from its beginning. An empty one counts as none ([`NotFound`](io::ErrorKind::NotFound)): a
 /// first [`replace_file`] that is under way, or was cut short, leaves one.
+///
+/// A large file with holes that begins as a saved cache is checked first: it can claim more memory than what was ever written.
 pub fn read_file(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
-    let path = resolve(path.as_ref());
-    let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_not_empty(&*file).map(|()| file));
-    let file = open().map_err(|error| name_path(error, &path))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 18, WholeFile { file, path, offset: 0 })))
+    let file = WholeFile::open(path.as_ref())?;
+    cache::check_holes(&file)?;
+    Ok(Box::new(file.buffered()))
 }
 
 fn check_not_empty(file: &dyn File) -> Result<()> {
@@ -180,10 +181,28 @@ fn check_lengths(file: &dyn File) -> Result<()> {
 }
 
 /// A file from its start to its end.
-struct WholeFile {
-    file: Arc<dyn File>,
-    path: PathBuf,
-    offset: u64,
+pub(crate) struct WholeFile {
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) path: PathBuf,
+    pub(crate) offset: u64,
+}
+
+impl WholeFile {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let path = resolve(path);
+        let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_not_empty(&*file).map(|()| file));
+        let file = open().map_err(|error| name_path(error, &path))?;
+        Ok(Self { file, path, offset: 0 })
+    }
+
+    /// The same file from this offset on.
+    pub(crate) fn from(&self, offset: u64) -> Self {
+        Self { file: Arc::clone(&self.file), path: self.path.clone(), offset }
+    }
+
+    pub(crate) fn buffered(self) -> BufReader<Self> {
+        BufReader::with_capacity(1 << 18, self)
+    }
 }
 
 impl Read for WholeFile {

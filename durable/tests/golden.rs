@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use twindex_durable::format::{SavedCache, write_cache};
-use twindex_durable::twindex::{self, Cache, CacheOptions, Index, TableOptions};
+use twindex_durable::twindex::{self, Index, TableOptions};
 use twindex_durable::{Dump, Durability, Options, Result, Store, Table};
 
 /// The tables by name: their indexes and codecs, and their pairs.
@@ -106,85 +104,6 @@ fn version_1_is_read() {
     log(&expected).unwrap();
     assert_reads("version-1-log.twx", &expected);
 }
-
-// --- caches
-
-/// When the cache was saved that is in `version-2-cache.twx`: in 2023.
-const SAVED: u64 = 1_700_000_000_000;
-/// How long some of its pairs live then: a hundred years, or a second.
-const LONG: Duration = Duration::from_hours(100 * 365 * 24);
-const SHORT: Duration = Duration::from_secs(1);
-
-fn cache() -> Result<Cache> {
-    let store = Store::new();
-    let options = CacheOptions::bytes(1 << 20).ttl(LONG).codecs("str", "json");
-    let cache = store.in_memory().cache("pages é", options)?;
-    cache.upsert("", "\"the empty key\"")?;
-    cache.upsert_for("gone", "1", SHORT)?;
-    cache.upsert_for("ever", "", Duration::MAX)?;
-    for number in 0..300 {
-        let ttl = if number % 3 == 0 { Duration::MAX } else { LONG };
-        cache.upsert_for(format!("page/{}/{number:03}", number % 30 + 1), format!("{number}"), ttl)?;
-        cache.select(format!("page/7/{number:03}"));
-    }
-    cache.upsert("large", vec![b'1'; 70_000])?;
-    Ok(cache)
-}
-
-type Cached = BTreeMap<Vec<u8>, (Vec<u8>, Option<Duration>)>;
-
-fn pairs_of(cache: &Cache) -> Cached {
-    let (mut pairs, mut next) = (Cached::new(), Some(0));
-    while let Some(from) = next {
-        next = cache.walk(from, |key, value, left| drop(pairs.insert(key.to_vec(), (value.to_vec(), left))));
-    }
-    pairs
-}
-
-#[track_caller]
-fn assert_is_cache(cache: &Cache, expires: impl Fn(Duration) -> bool) {
-    assert_eq!((cache.codecs(), cache.default_ttl()), (("str", "json"), Some(LONG)));
-    assert_eq!((cache.capacity_bytes(), cache.capacity_pairs()), (Some(1 << 20), None));
-    let (found, expected) = (pairs_of(cache), pairs_of(&self::cache().unwrap()));
-    assert_eq!(found.len(), expected.len() - 1);
-    for (key, (value, left)) in found {
-        let (expected, lives) = &expected[&key];
-        assert!(value == *expected && left.is_some() == lives.is_some() && left.is_none_or(&expires));
-    }
-}
-
-#[test]
-fn version_2_is_read() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/golden/version-2-cache.twx");
-    let later = UNIX_EPOCH + Duration::from_millis(SAVED) + SHORT;
-    for now in [later, SystemTime::now()] {
-        let saved = twindex_durable::read_cache(&golden).unwrap();
-        assert_eq!(saved.name(), "pages é");
-        let options = saved.options();
-        let cache = saved.load(Store::new().in_memory(), "c", options, now).unwrap();
-        let passed = now.duration_since(UNIX_EPOCH + Duration::from_millis(SAVED)).unwrap();
-        let minute = Duration::from_mins(1);
-        assert_is_cache(&cache, |left| left + passed <= LONG + minute && left + passed + minute >= LONG);
-    }
-    let report = twindex_durable::check(&golden, |_| {}).unwrap();
-    assert_eq!((report.version, report.damage, report.dump_pairs), (2, vec![], 304));
-}
-
-#[test]
-fn what_this_release_writes_of_a_cache_is_read() {
-    let mut bytes = Vec::new();
-    let saved = UNIX_EPOCH + Duration::from_millis(SAVED);
-    write_cache(&cache().unwrap(), saved, &mut bytes, &mut |_| {}).unwrap();
-    if let Ok(target) = std::env::var("TWINDEX_GOLDEN") {
-        fs::write(Path::new(&target).join("version-2-cache.twx"), &bytes).unwrap();
-    }
-    let read = SavedCache::read(bytes.as_slice()).unwrap();
-    let options = read.options();
-    let cache = read.load(Store::new().in_memory(), "c", options, saved + SHORT).unwrap();
-    assert_is_cache(&cache, |left| left + 60 * SHORT > LONG);
-}
-
-// --- stores
 
 #[test]
 fn what_this_release_writes_is_read() {

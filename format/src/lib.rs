@@ -66,7 +66,8 @@ pub use crate::log::{LogReader, Torn};
 pub use crate::operation::{Operation, Operations, Position};
 pub use crate::progress::{Progress, ProgressFn};
 pub use crate::record::{
-    CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced, synced_by,
+    CACHE_MAGIC, CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced,
+    synced_by,
 };
 pub use crate::source::{ReadAt, Stamp};
 pub use crate::unpack::Unpacked;

@@ -11,6 +11,8 @@ use crate::varint::number;
 const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
 /// The version of the format.
 pub const VERSION: u32 = 1;
+/// How the file of a saved cache begins. The crate of caches writes and reads it.
+pub const CACHE_MAGIC: &[u8; 8] = b"twxcache";
 /// The version of a file that holds a cache. Releases that cannot read caches refuse it.
 pub const CACHE_VERSION: u32 = 2;
 /// The bytes of a header.
@@ -83,6 +85,9 @@ impl Header {
         let Some(bytes) = bytes.get(..HEADER_BYTES) else {
             return corrupt(0, "it ends within the header");
         };
+        if bytes[..8] == *CACHE_MAGIC {
+            return corrupt(0, "it holds a cache, not a store");
+        }
         if bytes[..8] != MAGIC {
             return corrupt(0, "it does not begin as a Twindex file does");
         }

@@ -3,16 +3,16 @@
 //! Every master says on a connection of its own which keys were written: of hash tables by `CLIENT TRACKING`, of sorted
 //! tables by the functions that write them, on a channel of each partition. These rules keep what is shown true:
 //!
-//! 1. Who reads a key first takes a ticket, then asks the server, and keeps the answer only if the ticket is still good.
-//!    Everything that says the key was written takes the ticket away. So no answer that an invalidation overtook is kept.
+//! 1. A read begins a computation of the cache before it asks the server. Everything that says the key was written removes the
+//!    key, and the cache then does not keep what was computed. So no answer that an invalidation overtook is kept.
 //! 2. An answer is kept only if the server that gave it is being listened to, and, of a sorted table, on the partition's
 //!    channel.
 //! 3. When listening to a server ends or begins, whatever the reason, everything is forgotten. Before it begins, the server
-//!    said nothing about writes, also to slots that came from a server that is listened to.
+//!    said nothing about writes, also to slots that came from a server that is listened to. Reads that were under way when
+//!    listening to a channel begins are not kept.
 //! 4. A write of this client takes its keys out when its outcome is known.
 //! 5. Nothing is shown longer than the longest life, or than the pair's own time to live.
 
-mod kept;
 pub(crate) mod listener;
 
 use std::collections::{HashMap, HashSet};
@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use redis::{PushInfo, PushKind, Value};
+use twindex_cache::{Begun, Cache, CacheOptions, Lead, Leader, MAX_TTL, MIN_CAPACITY};
 
-pub(crate) use self::kept::Found;
-use self::kept::{Kept, Ticket};
+use crate::error::Result;
 use crate::locks::{lock, read, write};
 use crate::names::{Layout, Partition};
 use crate::topology::Address;
@@ -50,12 +50,21 @@ pub struct NearStats {
     pub channels: usize,
 }
 
-/// A read that may be kept. If it is not, its ticket is given back.
+/// A value, or that there is none.
+pub(crate) type Found = Option<Vec<u8>>;
+
+/// The last byte of what is kept: a value precedes `THERE`, and a key without one has `ABSENT` alone.
+const ABSENT: u8 = 0;
+const THERE: u8 = 1;
+
+/// A read under way, which may be kept.
 #[derive(Debug)]
 pub(crate) struct Miss<'n> {
     near: &'n Near,
-    key: Vec<u8>,
-    ticket: Ticket,
+    /// The right to keep the answer. Another read of the key may have it.
+    lead: Option<Lead>,
+    /// How many channels there had been.
+    channels: u64,
     /// Before the server was asked. Since then the pair's time to live goes by.
     asked: Instant,
 }
@@ -71,26 +80,26 @@ impl Miss<'_> {
         ttl: Option<Duration>,
     ) {
         let life = ttl.map_or(self.near.longest_life, |ttl| ttl.min(self.near.longest_life));
-        let life = life.saturating_sub(self.asked.elapsed());
+        let life = life.saturating_sub(self.asked.elapsed()).min(MAX_TTL);
+        let Some(lead) = self.lead else { return };
         let heard = read(&self.near.heard);
         let is_told = |channels: &HashSet<Vec<u8>>| {
             partition.is_none_or(|partition| channels.contains(partition.channel()))
         };
-        if heard.get(server).is_some_and(is_told) {
-            self.near.kept.put(&self.key, self.ticket, found, life);
+        if self.channels == self.near.channels.load(Relaxed) && heard.get(server).is_some_and(is_told) {
+            let entry = match found {
+                Some(value) => [value, &[THERE][..]].concat(),
+                None => vec![ABSENT],
+            };
+            // A life of nothing is an error, and then nothing is kept.
+            let _ = lead.end(entry, Some(life));
         }
-    }
-}
-
-impl Drop for Miss<'_> {
-    fn drop(&mut self) {
-        self.near.kept.give_back(&self.key, self.ticket);
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Near {
-    kept: Kept,
+    kept: Cache,
     longest_life: Duration,
     /// The servers that are being listened to, and on which channels.
     heard: RwLock<HashMap<Address, HashSet<Vec<u8>>>>,
@@ -98,19 +107,23 @@ pub(crate) struct Near {
     wanted: Mutex<HashMap<Vec<u8>, Weak<Layout>>>,
     /// Told whenever more are wanted.
     more: tokio::sync::Notify,
+    /// How often listening to a channel began. It changes while `heard` is locked.
+    channels: AtomicU64,
     misses: AtomicU64,
     invalidations: AtomicU64,
     emptied: AtomicU64,
 }
 
 impl Near {
-    pub(crate) fn new(bytes: usize, longest_life: Duration) -> Result<Self, twindex::Error> {
+    /// A cache of so many bytes, but at least the fewest that it can have.
+    pub(crate) fn new(bytes: usize, longest_life: Duration) -> Result<Self> {
         Ok(Self {
-            kept: Kept::new(bytes)?,
+            kept: Cache::new(CacheOptions::capacity(bytes.max(MIN_CAPACITY)))?,
             longest_life,
             heard: RwLock::default(),
             wanted: Mutex::default(),
             more: tokio::sync::Notify::new(),
+            channels: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             invalidations: AtomicU64::new(0),
             emptied: AtomicU64::new(0),
@@ -118,24 +131,26 @@ impl Near {
     }
 
     /// What is kept for a key, or the right to keep what is read now.
-    pub(crate) fn get(&self, key: &[u8]) -> Result<Found, Miss<'_>> {
-        match self.kept.get(key) {
-            Ok(found) => Ok(found),
-            Err(ticket) => {
-                self.misses.fetch_add(1, Relaxed);
-                Err(Miss { near: self, key: key.to_vec(), ticket, asked: Instant::now() })
-            }
-        }
+    pub(crate) fn get(&self, key: &[u8]) -> std::result::Result<Found, Miss<'_>> {
+        let channels = self.channels.load(Relaxed);
+        let lead = match self.kept.begin(key, Leader::Task) {
+            Ok(Begun::Value(entry)) => return Ok(found_in(&entry)),
+            Ok(Begun::Lead(lead)) => Some(lead),
+            // Another read of it is under way, or the key is too long.
+            Ok(Begun::Wait(_)) | Err(_) => None,
+        };
+        self.misses.fetch_add(1, Relaxed);
+        Err(Miss { near: self, lead, channels, asked: Instant::now() })
     }
 
-    /// What is kept for a key, where something is: a look that takes no ticket.
+    /// What is kept for a key, where something is. Nothing is kept for it after this.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
-        self.kept.find(key)
+        self.kept.get_with(key, found_in)
     }
 
     /// A key was written.
     pub(crate) fn forget(&self, key: &[u8]) {
-        self.kept.forget(key);
+        self.kept.remove(key);
     }
 
     /// Listening to a server begins: it names every write from now on.
@@ -159,7 +174,7 @@ impl Near {
     /// A server that is being listened to tells on this channel what is written from now on.
     fn begin_channel(&self, server: &Address, channel: &[u8]) {
         let mut heard = write(&self.heard);
-        self.kept.doom();
+        self.channels.fetch_add(1, Relaxed);
         if let Some(channels) = heard.get_mut(server) {
             channels.insert(channel.to_vec());
         }
@@ -249,16 +264,70 @@ impl Near {
     }
 
     pub(crate) fn stats(&self) -> NearStats {
-        let (pairs, bytes) = self.kept.size();
+        let kept = self.kept.stats();
         NearStats {
-            hits: self.kept.hits(),
+            hits: kept.hits,
             misses: self.misses.load(Relaxed),
             invalidations: self.invalidations.load(Relaxed),
             emptied: self.emptied.load(Relaxed),
-            pairs,
-            bytes,
+            pairs: kept.entries,
+            bytes: kept.memory,
             servers: read(&self.heard).len(),
             channels: read(&self.heard).values().map(HashSet::len).sum(),
+        }
+    }
+}
+
+fn found_in(entry: &[u8]) -> Found {
+    entry.split_last().filter(|(last, _)| **last == THERE).map(|(_, value)| value.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn miss<'n>(near: &'n Near, key: &[u8]) -> Miss<'n> {
+        near.get(key).expect_err("nothing is kept")
+    }
+
+    type Event = fn(&Near, &Address);
+
+    #[test]
+    fn a_read_that_races_an_invalidation_is_not_kept() {
+        let near = Near::new(0, Duration::from_mins(1)).unwrap();
+        let server = Address { host: "a".into(), port: 1 };
+        let old = Some(b"old".to_vec());
+        miss(&near, b"a").keep(&server, None, &old, None);
+        drop(miss(&near, b"a")); // Nobody listened to that server.
+        near.begin(&server);
+        let events: [(&str, Event); 4] = [
+            ("a write", |near, _| near.forget(b"a")),
+            ("a new channel", |near, server| near.begin_channel(server, b"c")),
+            ("the end of listening", |near, server| {
+                near.end(server);
+                near.begin(server);
+            }),
+            ("an emptied server", |near, _| near.empty()),
+        ];
+        for (what, event) in events {
+            let raced = miss(&near, b"a");
+            event(&near, &server);
+            raced.keep(&server, None, &old, None);
+            assert_eq!(near.find(b"a"), None, "{what}");
+        }
+        let (first, second) = (miss(&near, b"a"), miss(&near, b"a"));
+        second.keep(&server, None, &old, None);
+        assert_eq!(near.find(b"a"), None, "the first read of the key may be kept, and it is under way");
+        first.keep(&server, None, &Some(b"new".to_vec()), None);
+        assert_eq!(near.find(b"a"), Some(Some(b"new".to_vec())));
+        miss(&near, b"b").keep(&server, None, &None, None);
+        assert_eq!(near.find(b"b"), Some(None));
+        near.forget(b"a");
+        assert_eq!((near.find(b"a"), near.stats().pairs), (None, 1));
+        for ttl in [Duration::ZERO, Duration::MAX] {
+            miss(&near, b"c").keep(&server, None, &old, Some(ttl));
+            assert_eq!(near.find(b"c").is_some(), !ttl.is_zero());
+            near.forget(b"c");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Cursor, Read, Write};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use twindex_cache::{Error, Saved};
+use twindex_durable::format::{decode_codecs, encode_codecs};
 
 use super::Cache;
 use super::listener::listen;
@@ -58,21 +59,20 @@ impl Cache {
     }
 }
 
-/// The names of the codecs, as a cache is labelled with them: in JSON.
+/// The names of the codecs, as the caches of every language are labelled with them.
 pub(super) fn label(codecs: &Codecs) -> Vec<u8> {
-    format!("[{:?},{:?}]", codecs.keys.name(), codecs.values.name()).into()
+    encode_codecs(codecs.keys.name(), codecs.values.name())
 }
 
 /// That a saved cache can be seen by these codecs: its own, or both "bytes".
 fn check_label(found: &[u8], codecs: &Codecs) -> Result<()> {
-    let own = label(codecs);
-    if found == own || own == *b"[\"bytes\",\"bytes\"]" {
+    let own = (codecs.keys.name(), codecs.values.name());
+    let found = decode_codecs(found).unwrap_or(("bytes", "bytes"));
+    if found == own || own == ("bytes", "bytes") {
         return Ok(());
     }
     Err(error::wrong_codec(format!(
-        "the cache was saved with the codecs {}, not {}: name them, or \"bytes\" for both to see what is stored",
-        twindex_codec::Excerpt(found).to_string().replace("\\\"", "\""),
-        String::from_utf8_lossy(&own)
+        "the cache was saved with the codecs {found:?}, not {own:?}: name them, or \"bytes\" for both to see what is stored"
     )))
 }
 
