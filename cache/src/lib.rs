@@ -51,14 +51,15 @@
 //  | ptr.pages |--+    | ghosts: 15 lines of the 16 left|          |   passed this bucket                 |
 //  +-----------+       +--------------------------------+          | 12 positions of 32 bits              |
 //                                                                  +--------|-----------------------------+
-//   segment table      segment: about a thousandth of the capacity          v
+//   segment table      segment: a 512th of the capacity                     v
 //  +-----------+       +--------+--------+--------+---------------+   segment number 12 bits, unit in it 20 bits
 //  | ptr       |------>| record | record | record | free          |
 //  | ptr       |       +--------+--------+--------+---------------+
 //  +-----------+        record: head u32 = key length 16, flags 3, value length 13
 //                               [value length u32] [deadline u64] [last use u32] key value
 //
-// *Records* are appended to an open segment and never change, but for the word of their last use. There are two queues of
+// *Records* are appended to an open segment and never change, but for the word of their last use. One that is nearly as
+// large as a segment has a segment of its own length. Segments and the index are runs of pages, cut from chunks of memory. There are two queues of
 // segments, as in S3-FIFO: new pairs go to the small one; pairs that were used there, or that come back soon after they
 // were evicted, go to the main one. Pairs that expire at about the same time share segments, as far as there are enough open.
 //
@@ -107,7 +108,7 @@
 //       and nobody reads it in another way.
 //   I4  `filled` bytes from a segment's start on are whole records, one after the other, each a multiple of the unit.
 //   L1  State, block heads and ghosts are touched by the holder of the state's lock alone.
-//   P1  Memory from `pages` belongs to one owner: an open segment, the index, the limbo, or the spare list.
+//   P1  Memory from `pages` belongs to one owner: a segment, the index, the limbo, or the free runs.
 
 #![expect(clippy::cast_ptr_alignment, reason = "blocks are aligned to 64, and records to 4")]
 #![expect(
@@ -526,7 +527,7 @@ mod pages {
     pub(super) const PAGE: usize = tuned(4096, 512);
 
     /// Whether memory that is given back leaves the process, and untouched memory takes none.
-    pub(super) const FROM_SYSTEM: bool =
+    pub(super) const IS_VIRTUAL: bool =
         cfg!(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))));
 
     /// So many bytes rounded up to whole pages.
@@ -534,86 +535,195 @@ mod pages {
         bytes.next_multiple_of(PAGE)
     }
 
-    #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
-    fn layout(bytes: usize) -> Option<std::alloc::Layout> {
-        std::alloc::Layout::from_size_align(bytes, 64).ok()
-    }
+    pub(super) use system::{discard, map, unmap};
 
-    /// Zeroed memory of so many bytes, which are whole pages and not none.
-    pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
-        debug_assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
-        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
-        {
+    #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
+    mod system {
+        use super::NonNull;
+
+        pub(in super::super) fn map(bytes: usize) -> Option<NonNull<u8>> {
+            let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
             // SAFETY: P1. A new mapping touches no memory that anybody has.
-            let at = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                    -1,
-                    0,
-                )
-            };
-            (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast())).flatten()
+            let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, how, -1, 0) };
+            if at == libc::MAP_FAILED {
+                return None;
+            }
+            // A huge page would take memory that nobody has counted.
+            // SAFETY: P1. It was mapped above.
+            unsafe { libc::madvise(at, bytes, libc::MADV_NOHUGEPAGE) };
+            NonNull::new(at.cast())
         }
-        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
-        // SAFETY: P1. The size is not 0.
-        NonNull::new(unsafe { std::alloc::alloc_zeroed(layout(bytes)?) })
-    }
 
-    /// # Safety
-    /// The memory came from `map` with this length, and nobody uses it any more.
-    pub(super) unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
-        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
-        // SAFETY: P1, the caller's promise.
-        unsafe {
-            libc::munmap(at.as_ptr().cast(), bytes);
-        }
-        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
-        if let Some(layout) = layout(bytes) {
+        pub(in super::super) unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
             // SAFETY: P1, the caller's promise.
-            unsafe { std::alloc::dealloc(at.as_ptr(), layout) };
+            unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
         }
-    }
 
-    /// Changes the length of memory, which keeps its pages and may move. `None` where only the allocator could, or if it fails.
-    ///
-    /// # Safety
-    /// The memory came from `map` or this, with this length, and nobody uses it.
-    pub(super) unsafe fn resize(at: NonNull<u8>, from: usize, to: usize) -> Option<NonNull<u8>> {
-        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
-        {
+        pub(in super::super) unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
             // SAFETY: P1, the caller's promise.
-            let moved = unsafe { libc::mremap(at.as_ptr().cast(), from, to, libc::MREMAP_MAYMOVE) };
-            (moved != libc::MAP_FAILED).then(|| NonNull::new(moved.cast())).flatten()
-        }
-        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
-        {
-            let _ = (at, from, to);
-            None
+            unsafe { libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
         }
     }
 
-    /// Gives the pages of this memory back, which stays mapped and takes new ones when it is written. Returns whether it did.
-    ///
-    /// # Safety
-    /// The memory is within one from `map`, in whole pages, and nobody needs what is in it.
-    pub(super) unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
-        #[cfg(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle))))]
-        // SAFETY: P1, the caller's promise.
-        unsafe {
-            libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0
+    #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
+    mod system {
+        use super::NonNull;
+        use std::alloc::Layout;
+
+        pub(in super::super) fn map(bytes: usize) -> Option<NonNull<u8>> {
+            let layout = Layout::from_size_align(bytes, 64).ok()?;
+            // SAFETY: P1. The size is not 0.
+            NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
         }
-        #[cfg(not(all(target_os = "linux", not(any(miri, twindex_tiny, twindex_shuttle)))))]
-        {
-            let _ = (at, bytes);
+
+        pub(in super::super) unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
+            if let Ok(layout) = Layout::from_size_align(bytes, 64) {
+                // SAFETY: P1, the caller's promise.
+                unsafe { std::alloc::dealloc(at.as_ptr(), layout) };
+            }
+        }
+
+        pub(in super::super) unsafe fn discard(_at: NonNull<u8>, _bytes: usize) -> bool {
             false
+        }
+    }
+
+    /// Chunks of memory, cut into runs of pages. A run that is given back joins its free neighbours and then serves any length. It
+    /// stays resident until there is too much of that. Where memory goes back to the allocator, each run is a chunk.
+    #[derive(Default)]
+    pub(super) struct Pages {
+        /// The chunks, and the free runs, by their addresses.
+        chunks: Vec<(NonNull<u8>, usize)>,
+        free: Vec<Run>,
+        /// The bytes of all chunks, and those of free runs that may be resident.
+        mapped: usize,
+        spare: usize,
+    }
+
+    #[derive(Clone, Copy)]
+    struct Run {
+        at: NonNull<u8>,
+        bytes: usize,
+        /// No more of it than this is resident.
+        resident: usize,
+    }
+
+    impl Run {
+        fn end(self) -> NonNull<u8> {
+            self.at.map_addr(|at| at.saturating_add(self.bytes))
+        }
+    }
+
+    impl Pages {
+        pub(super) const fn spare(&self) -> usize {
+            self.spare
+        }
+
+        /// Takes so many bytes, which are whole pages. Returns where, and how many of them were spare.
+        pub(super) fn take(&mut self, bytes: usize) -> Option<(NonNull<u8>, usize)> {
+            debug_assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
+            let runs = self.free.iter().enumerate();
+            let fitting = runs.filter(|(_, run)| run.bytes == bytes || IS_VIRTUAL && run.bytes > bytes);
+            // What is not resident takes time.
+            let best = fitting.min_by_key(|(_, run)| (bytes.saturating_sub(run.resident), run.bytes));
+            let number = match best {
+                Some((number, _)) => number,
+                None => self.map(bytes)?,
+            };
+            let run = self.free[number];
+            let left = run.bytes - bytes;
+            let spare = run.resident - run.resident.min(left);
+            self.spare -= spare;
+            if left > 0 {
+                let at = run.at.map_addr(|at| at.saturating_add(bytes));
+                self.free[number] = Run { at, bytes: left, resident: run.resident - spare };
+            } else {
+                self.free.remove(number);
+            }
+            Some((run.at, spare))
+        }
+
+        /// Makes a chunk for so many bytes, and of it a free run. Returns the run's number.
+        fn map(&mut self, bytes: usize) -> Option<usize> {
+            const LEAST: usize = 64 << 10;
+            const MOST: usize = 64 << 20;
+            let length = (self.mapped / 4).clamp(LEAST, MOST).next_multiple_of(LEAST);
+            let length = if IS_VIRTUAL { bytes.max(length) } else { bytes };
+            let at = system::map(length)?;
+            self.mapped += length;
+            self.chunks.insert(self.chunks.partition_point(|&(other, _)| other < at), (at, length));
+            let number = self.free.partition_point(|run| run.at < at);
+            self.free.insert(number, Run { at, bytes: length, resident: 0 });
+            Some(number)
+        }
+
+        /// # Safety
+        /// The memory came from `take`, so much of it is resident, and nobody uses it any more.
+        pub(super) unsafe fn give(&mut self, at: NonNull<u8>, bytes: usize, resident: usize) {
+            self.spare += resident;
+            let mut run = Run { at, bytes, resident };
+            let mut number = self.free.partition_point(|other| other.at < at);
+            if let Some(&after) = self.free.get(number).filter(|after| self.joins(run, **after)) {
+                (run.bytes, run.resident) = (run.bytes + after.bytes, run.resident + after.resident);
+                self.free.remove(number);
+            }
+            if let Some(&before) = self.free[..number].last().filter(|before| self.joins(**before, run)) {
+                run = Run {
+                    at: before.at,
+                    bytes: before.bytes + run.bytes,
+                    resident: before.resident + run.resident,
+                };
+                number -= 1;
+                self.free.remove(number);
+            }
+            self.free.insert(number, run);
+        }
+
+        /// A chunk is unmapped by itself, so runs of two stay apart.
+        fn joins(&self, before: Run, after: Run) -> bool {
+            before.end() == after.at && self.chunk(after.at).is_err()
+        }
+
+        /// The number of the chunk that begins there.
+        fn chunk(&self, at: NonNull<u8>) -> Result<usize, usize> {
+            self.chunks.binary_search_by_key(&at, |&(at, _)| at)
+        }
+
+        /// Gives the run of which most is resident back to the system. Returns how much that was.
+        pub(super) fn release(&mut self) -> usize {
+            let Some((number, &run)) = self.free.iter().enumerate().max_by_key(|(_, run)| run.resident)
+            else {
+                return 0;
+            };
+            let whole = self.chunk(run.at).ok().filter(|&chunk| self.chunks[chunk].1 == run.bytes);
+            if let Some(chunk) = whole {
+                self.chunks.remove(chunk);
+                self.free.remove(number);
+                self.mapped -= run.bytes;
+                // SAFETY: P1. All of the chunk was free.
+                unsafe { system::unmap(run.at, run.bytes) };
+            // SAFETY: P1. The run is free.
+            } else if run.resident > 0 && unsafe { system::discard(run.at, run.bytes) } {
+                self.free[number].resident = 0;
+            } else {
+                return 0;
+            }
+            self.spare -= run.resident;
+            run.resident
+        }
+    }
+
+    impl Drop for Pages {
+        fn drop(&mut self) {
+            for &(at, bytes) in &self.chunks {
+                // SAFETY: P1. The cache owned it, and no reader is left: readers hold the cache.
+                unsafe { system::unmap(at, bytes) };
+            }
         }
     }
 }
 
-use pages::PAGE;
+use pages::{PAGE, Pages};
 
 /// Milliseconds since some time. They never go back.
 enum Clock {
@@ -1466,8 +1576,13 @@ impl Segment {
     /// What a new number costs.
     const COST: usize = size_of::<Self>() + 3 * size_of::<usize>();
 
-    fn resident(&self) -> usize {
+    const fn resident(&self) -> usize {
         self.bytes - self.discarded
+    }
+
+    /// The room behind its records.
+    const fn room(&self) -> usize {
+        self.bytes - self.filled
     }
 }
 
@@ -1530,14 +1645,6 @@ struct Swept {
     dropped: usize,
 }
 
-/// Memory of a segment that is no longer used: its length, and how much at its end was given back to the system.
-#[derive(Clone, Copy)]
-struct Spare {
-    at: NonNull<u8>,
-    bytes: usize,
-    discarded: usize,
-}
-
 #[derive(Clone, Copy)]
 enum Retired {
     Segment(usize),
@@ -1559,9 +1666,10 @@ struct State {
     /// The limits.
     bytes: usize,
     entries: usize,
-    /// All memory of the cache. That of segments, including spare and retired ones, is a part of it.
+    /// All memory of the cache. That of the index and the rest but segments and spare runs is a part of it.
     used: usize,
-    mapped: usize,
+    overhead: usize,
+    pages: Pages,
     /// The length of a usual segment.
     standard: usize,
     segments: Vec<Segment>,
@@ -1570,8 +1678,6 @@ struct State {
     /// Segments, oldest first.
     queues: [VecDeque<usize>; 2],
     totals: [Total; 2],
-    /// Memory of segments that is ready for use.
-    spare: Vec<Spare>,
     limbo: Limbo<Retired>,
     limbo_bytes: usize,
     /// Whether a write has waited in vain for what is in the limbo.
@@ -1611,13 +1717,19 @@ impl State {
     /// What an empty cache takes.
     const fn bare() -> usize {
         // Of the table the first page is enough for most caches.
-        let table = if pages::FROM_SYSTEM { PAGE } else { SegmentTable::BYTES };
+        let table = if pages::IS_VIRTUAL { PAGE } else { SegmentTable::BYTES };
         size_of::<Inner>() + table + Directory::bytes(0) + PAGE
     }
 
-    /// The memory of spare segments that is resident.
-    fn spare_bytes(&self) -> usize {
-        self.spare.iter().map(|spare| spare.bytes - spare.discarded).sum()
+    /// The memory of segments, spare and retired ones included.
+    const fn mapped(&self) -> usize {
+        self.used - self.overhead
+    }
+
+    /// The memory of dead records.
+    fn dead(&self) -> usize {
+        let others = self.pages.spare() + self.limbo_bytes + self.totals[0].bytes + self.totals[1].bytes;
+        self.mapped().saturating_sub(others)
     }
 
     fn pairs(&self) -> usize {
@@ -1627,43 +1739,35 @@ impl State {
     /// What is free, or will be once readers have left it.
     fn available(&self) -> usize {
         (self.bytes - self.used.min(self.bytes))
-            .saturating_add(self.spare_bytes())
+            .saturating_add(self.pages.spare())
             .saturating_add(self.limbo_bytes)
     }
 
-    /// Gives spare memory back to the system.
-    fn drop_spare(&mut self) -> bool {
-        let Some(Spare { at, bytes, discarded }) = self.spare.pop() else { return false };
-        // SAFETY: P1. It was on the spare list.
-        unsafe { pages::unmap(at, bytes) };
-        self.used -= bytes - discarded;
-        self.mapped -= bytes - discarded;
-        true
+    /// Makes free memory spare. If there is much of that, the system gets some of it.
+    ///
+    /// # Safety
+    /// As for `Pages::give`.
+    unsafe fn give(&mut self, at: NonNull<u8>, bytes: usize, resident: usize) {
+        const SPARE: usize = tuned(256 << 10, 4096);
+        // SAFETY: P1, the caller's promise.
+        unsafe { self.pages.give(at, bytes, resident) };
+        if self.pages.spare() > SPARE.max(4 * self.standard) {
+            self.release();
+        }
     }
 
-    /// Takes spare memory of this length, or a little longer. On Linux other memory gets this length, and keeps its pages,
-    /// which are then not zeroed and brought anew. Returns it and its length.
-    fn take_spare(&mut self, bytes: usize, unit: u32) -> Option<(NonNull<u8>, usize)> {
-        let nearest = |(_, spare): &(usize, &Spare)| {
-            if spare.bytes < bytes { (1, bytes - spare.bytes) } else { (0, spare.bytes - bytes) }
-        };
-        let (number, &spare) = self.spare.iter().enumerate().min_by_key(nearest)?;
-        let fits = spare.bytes >= bytes
-            && spare.bytes - bytes <= bytes / 16
-            // A position has bits for no more.
-            && spare.bytes <= 1 << (OFFSET_BITS + unit)
-            && self.used - self.spare_bytes() + spare.bytes <= self.bytes;
-        let (at, bytes) = if fits {
-            (spare.at, spare.bytes)
-        } else {
-            // SAFETY: P1. It is on the spare list.
-            (unsafe { pages::resize(spare.at, spare.bytes, bytes)? }, bytes)
-        };
-        self.spare.swap_remove(number);
-        self.used = self.used + bytes + spare.discarded - spare.bytes;
-        self.mapped = self.mapped + bytes + spare.discarded - spare.bytes;
-        while self.used > self.bytes && self.drop_spare() {}
-        Some((at, bytes))
+    /// Gives spare memory back to the system.
+    fn release(&mut self) -> bool {
+        let released = self.pages.release();
+        self.used -= released;
+        released > 0
+    }
+
+    fn unqueue(&mut self, number: usize) {
+        let queue = &mut self.queues[self.segments[number].queue as usize];
+        if let Some(at) = queue.iter().position(|&other| other == number) {
+            queue.remove(at);
+        }
     }
 
     /// The length of a usual segment of a cache with this capacity.
@@ -1671,12 +1775,12 @@ impl State {
         const LEAST: usize = tuned(16 << 10, 1024);
         /// 4,096 of these are 256 GiB.
         const MOST: usize = 64 << 20;
-        pages::whole((bytes / 1024).clamp(LEAST.min(bytes / 128), MOST))
+        pages::whole((bytes / 512).clamp(LEAST.min(bytes / 128), MOST))
     }
 
     /// Larger records get a segment of their own length.
     fn large(&self) -> usize {
-        self.standard / 2
+        self.standard / 4 * 3
     }
 }
 
@@ -1699,7 +1803,7 @@ impl State {
         if self.bytes == usize::MAX {
             return self.entries as f64;
         }
-        (self.bytes.saturating_sub(self.used - self.mapped)) as f64
+        self.bytes.saturating_sub(self.overhead) as f64
     }
 
     fn earn(&mut self, multiple: f64, weight: f64) {
@@ -1836,16 +1940,40 @@ impl Writer<'_> {
         }
     }
 
-    /// New pages, of which `reserve` bytes more must be free. Spare segments are given up for them.
+    /// Takes memory, of which `reserve` bytes more must be free. Other spare memory is given up for it.
     fn map(&mut self, bytes: usize, reserve: usize) -> Option<NonNull<u8>> {
-        let state = &mut *self.state;
-        if (state.used - state.spare_bytes()).saturating_add(bytes).saturating_add(reserve) > state.bytes {
-            return None;
+        let has_room = |state: &State| {
+            let others = state.used - state.pages.spare();
+            others.saturating_add(bytes).saturating_add(reserve) <= state.bytes
+        };
+        if !has_room(&self.state) {
+            self.reclaim();
+            if !has_room(&self.state) {
+                return None;
+            }
         }
-        while state.used.saturating_add(bytes) > state.bytes && state.drop_spare() {}
-        let at = pages::map(bytes)?;
-        self.state.used += bytes;
+        let state = &mut *self.state;
+        let (at, spare) = state.pages.take(bytes)?;
+        state.used += bytes - spare;
+        while state.used > state.bytes && state.release() {}
         Some(at)
+    }
+
+    /// Takes memory for the index: zeroes.
+    fn map_index(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let at = self.map(bytes, 0)?;
+        // SAFETY: P1. It was taken above.
+        unsafe { at.write_bytes(0, bytes) };
+        self.state.overhead += bytes;
+        Some(at)
+    }
+
+    /// # Safety
+    /// It came from `map_index`, and nobody uses it any more.
+    unsafe fn unmap_index(&mut self, at: NonNull<u8>, bytes: usize) {
+        self.state.overhead -= bytes;
+        // SAFETY: P1, the caller's promise.
+        unsafe { self.state.give(at, bytes, bytes) };
     }
 
     fn retire(&mut self, retired: Retired, bytes: usize) {
@@ -1855,55 +1983,42 @@ impl Writer<'_> {
 
     /// Frees what no reader can be in any more.
     fn reclaim(&mut self) {
+        if self.state.limbo.is_empty() {
+            return;
+        }
+        self.cache.domain.advance();
         while let Some(retired) = self.state.limbo.pop(&self.cache.domain) {
             self.state.is_held = false;
             match retired {
-                Retired::Segment(number) => self.free(number),
+                Retired::Segment(number) => {
+                    let segment = &mut self.state.segments[number];
+                    segment.phase = Phase::Free;
+                    let (at, bytes, resident) = (segment.at, segment.bytes, segment.resident());
+                    self.state.limbo_bytes -= resident;
+                    self.state.free.push(number);
+                    // SAFETY: P1, I2. It was in the limbo.
+                    unsafe { self.state.give(at, bytes, resident) };
+                }
                 Retired::Pages(at, bytes) => {
-                    // SAFETY: P1. It was in the limbo.
-                    unsafe { pages::unmap(at, bytes) };
-                    self.state.used -= bytes;
                     self.state.limbo_bytes -= bytes;
+                    // SAFETY: P1, I1. It was in the limbo.
+                    unsafe { self.unmap_index(at, bytes) };
                 }
             }
         }
     }
 
-    /// Frees a segment that comes out of the limbo.
-    fn free(&mut self, number: usize) {
-        /// So many are kept for reuse, and so many bytes or four segments.
-        const SPARES: usize = 8;
-        const SPARE_BYTES: usize = tuned(256 << 10, 4096);
-        let state = &mut *self.state;
-        let segment = &mut state.segments[number];
-        segment.phase = Phase::Free;
-        let (at, bytes, discarded) = (segment.at, segment.bytes, segment.discarded);
-        state.limbo_bytes -= bytes - discarded;
-        state.free.push(number);
-        state.spare.push(Spare { at, bytes, discarded });
-        if state.spare.len() > SPARES || state.spare_bytes() > SPARE_BYTES.max(4 * state.standard) {
-            state.drop_spare();
-        }
-    }
-
     /// A new segment at the end of a queue. If `moving`, it may use the memory that is kept for sweeping.
     fn take(&mut self, bytes: usize, queue: Queue, moving: bool) -> Option<usize> {
-        let state = &mut *self.state;
-        let number = state.free.last().copied().unwrap_or(state.segments.len());
-        if number >= SEGMENTS - 1 {
-            return None;
+        let needs_number = |state: &State| state.free.is_empty() && state.segments.len() >= SEGMENTS - 1;
+        if needs_number(&self.state) {
+            self.reclaim();
+            if needs_number(&self.state) {
+                return None;
+            }
         }
-        let cost = if state.free.is_empty() { Segment::COST } else { 0 };
-        let reserve = cost + if moving { 0 } else { state.standard };
-        let others = (state.used - state.spare_bytes()).saturating_add(bytes);
-        let has_room = others.saturating_add(reserve) <= state.bytes;
-        let (at, bytes) = if has_room && let Some(spare) = state.take_spare(bytes, self.cache.unit) {
-            spare
-        } else {
-            let at = self.map(bytes, reserve)?;
-            self.state.mapped += bytes;
-            (at, bytes)
-        };
+        let cost = if self.state.free.is_empty() { Segment::COST } else { 0 };
+        let at = self.map(bytes, cost + if moving { 0 } else { self.state.standard })?;
         let state = &mut *self.state;
         let segment = Segment {
             at,
@@ -1917,12 +2032,13 @@ impl Writer<'_> {
             phase: Phase::Open,
             due: NEVER,
         };
-        if state.free.pop().is_some() {
+        let number = state.free.pop().unwrap_or(state.segments.len());
+        if number < state.segments.len() {
             state.segments[number] = segment;
         } else {
             state.segments.push(segment);
-            state.used += cost;
-            while state.used > state.bytes && state.drop_spare() {}
+            (state.used, state.overhead) = (state.used + cost, state.overhead + cost);
+            while state.used > state.bytes && state.release() {}
         }
         // What a reader finds by a position in this segment it finds after this.
         self.cache.segments.start(number).store(at.as_ptr(), Release);
@@ -1940,13 +2056,11 @@ impl Writer<'_> {
             state.emptied.push(number);
         }
         let used = pages::whole(segment.filled);
-        if pages::FROM_SYSTEM && segment.bytes - used >= segment.bytes / 32 && segment.bytes > used {
-            // SAFETY: I4, P1. No record is there.
-            if unsafe { pages::discard(segment.at.add(used), segment.bytes - used) } {
-                segment.discarded = segment.bytes - used;
-                state.used -= segment.discarded;
-                state.mapped -= segment.discarded;
-            }
+        let free = segment.bytes - used;
+        // SAFETY: I4, P1. No record is there.
+        if free > 0 && free >= segment.bytes / 32 && unsafe { pages::discard(segment.at.add(used), free) } {
+            segment.discarded = free;
+            state.used -= free;
         }
     }
 
@@ -1963,20 +2077,29 @@ impl Writer<'_> {
             (segment.filled, segment.phase) = (size, Phase::Sealed);
             return Some(self.position(number, 0));
         }
-        let (grade, open) = (self.grade(over), &self.state.open);
-        let of_queue = open.iter().filter(|open| open.queue == queue);
-        let nearest = of_queue.map(|open| (self.grade(open.over).abs_diff(grade), open.segment)).min();
+        let (grade, state) = (self.grade(over), &*self.state);
+        let of_queue = state.open.iter().filter(|open| open.queue == queue);
+        let fitting = of_queue.filter(|open| state.segments[open.segment].room() >= size);
+        // How far its time is apart, and its room.
+        let apart = |open: &Open| {
+            (self.grade(open.over).abs_diff(grade) / 2, state.segments[open.segment].room(), open.segment)
+        };
+        let best = fitting.map(apart).min();
         // If too many are open, pairs that are over at different times share one. A segment with few pairs would waste memory.
-        let most = (self.state.mapped / self.state.standard / 16).clamp(3, 16);
-        if let Some((apart, number)) = nearest
-            && (apart <= 1 || open.len() >= most)
+        let is_full = state.open.len() >= (state.mapped() / state.standard / 16).clamp(3, 16);
+        if let Some((apart, _, number)) = best
+            && (apart == 0 || is_full)
         {
             let segment = &mut self.state.segments[number];
-            if segment.bytes - segment.filled >= size {
-                segment.filled += size;
-                let offset = segment.filled - size;
-                return Some(self.position(number, offset));
-            }
+            segment.filled += size;
+            let offset = segment.filled - size;
+            return Some(self.position(number, offset));
+        }
+        // What has no room for a large record may have it for small ones.
+        let fullest = state.open.iter().map(|open| (state.segments[open.segment].room(), open.segment)).min();
+        if let Some((room, number)) = fullest
+            && (is_full || room < state.standard / 32)
+        {
             self.seal(number);
         }
         let number = self.take(self.state.standard, queue, moving)?;
@@ -1997,7 +2120,7 @@ impl Writer<'_> {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
         if state.bytes == usize::MAX
-            && state.mapped / (SEGMENTS / 16) > state.standard
+            && state.mapped() / (SEGMENTS / 16) > state.standard
             && state.standard * 2 <= most
         {
             state.standard *= 2;
@@ -2035,7 +2158,6 @@ impl Writer<'_> {
 
     /// Retires the segments that have become empty, and frees what can be freed.
     fn collect(&mut self) {
-        let mut has_retired = false;
         while let Some(number) = self.state.emptied.pop() {
             let state = &mut *self.state;
             let segment = &mut state.segments[number];
@@ -2043,12 +2165,8 @@ impl Writer<'_> {
                 continue;
             }
             segment.phase = Phase::Retired;
-            let (queue, bytes) = (&mut state.queues[segment.queue as usize], segment.resident());
-            if queue.front() == Some(&number) {
-                queue.pop_front();
-            } else {
-                queue.retain(|&other| other != number);
-            }
+            let bytes = segment.resident();
+            state.unqueue(number);
             if state.victim.is_some_and(|victim| victim.segment == number) {
                 state.victim = None;
             }
@@ -2056,10 +2174,9 @@ impl Writer<'_> {
                 state.visit = None;
             }
             self.retire(Retired::Segment(number), bytes);
-            has_retired = true;
         }
-        if has_retired {
-            self.cache.domain.advance();
+        // Each step of an epoch is a call of the system.
+        if self.state.limbo_bytes > 2 * self.state.standard {
             self.reclaim();
         }
     }
@@ -2178,10 +2295,10 @@ impl Writer<'_> {
         let size = record.size(self.cache.unit);
         let state = &mut *self.state;
         let segment = &mut state.segments[number];
-        if segment.filled == size && size > state.standard / 2 {
-            let from = mem::replace(&mut segment.queue, queue);
+        if segment.filled == size && size > state.standard / 4 * 3 {
             segment.swept = 0;
-            state.queues[from as usize].retain(|&other| other != number);
+            state.unqueue(number);
+            let from = mem::replace(&mut state.segments[number].queue, queue);
             state.queues[queue as usize].push_back(number);
             for (total, grows) in [(from, false), (queue, true)] {
                 let total = &mut state.totals[total as usize];
@@ -2237,9 +2354,8 @@ impl Writer<'_> {
     /// Chooses the segment to sweep for memory.
     fn choose(&mut self) -> Option<Victim> {
         if self.state.victim.is_none() {
-            let live = self.state.totals[0].bytes + self.state.totals[1].bytes;
-            let dead = self.state.mapped.saturating_sub(live);
-            let cleaned = if dead > self.state.mapped / 4 { self.most_dead() } else { None };
+            let is_dead = self.state.dead() > self.state.mapped() / 4;
+            let cleaned = if is_dead { self.most_dead() } else { None };
             self.state.victim = cleaned.or_else(|| {
                 let queue = self.next_queue();
                 let segment = self.state.queues[queue as usize].front().copied()?;
@@ -2302,18 +2418,19 @@ impl Writer<'_> {
     fn prepare(&mut self, bytes: usize) {
         // Where segments are small beside the whole, one more is free, so that few writes have to wait for a sweep's end.
         let spares = if self.state.bytes / 512 >= self.state.standard { 3 } else { 2 };
-        if self.state.available() >= spares * self.state.standard + self.state.wanted {
-            if self.state.wanted > 0 {
-                self.state.wanted = 0;
-                self.grow(self.state.wanted_for);
-            }
-            return;
+        let enough = spares * self.state.standard + self.state.wanted;
+        if self.state.wanted > 0 && self.state.available() >= enough {
+            self.state.wanted = 0;
+            self.grow(self.state.wanted_for);
         }
         let mut left = 8 * bytes;
         for _ in 0..32 {
+            if self.state.available() >= enough {
+                return;
+            }
             match self.sweep_for_memory(8) {
                 Some(swept) if swept < left => left -= swept,
-                _ => break,
+                _ => return,
             }
         }
     }
@@ -2330,13 +2447,6 @@ impl Writer<'_> {
         loop {
             if let Some(position) = self.allot(queue, over, size, false) {
                 return Some(position);
-            }
-            if !self.state.limbo.is_empty() {
-                self.cache.domain.advance();
-                self.reclaim();
-                if let Some(position) = self.allot(queue, over, size, false) {
-                    return Some(position);
-                }
             }
             if self.state.available() >= need + self.state.standard && self.state.limbo_bytes > 0 {
                 // There will be room once readers have gone. To evict more would be in vain.
@@ -2485,9 +2595,7 @@ impl Writer<'_> {
     /// Copies what lives in a segment that is mostly dead, if half of all is dead, and there is room for a copy.
     fn clean(&mut self) {
         let state = &*self.state;
-        let live = state.totals[0].bytes + state.totals[1].bytes;
-        let held = (state.spare_bytes() + state.limbo_bytes).min(state.mapped);
-        if state.mapped - held <= 2 * live + 8 * state.standard
+        if state.dead() <= state.totals[0].bytes + state.totals[1].bytes + 8 * state.standard
             || state.bytes - state.used.min(state.bytes) < 2 * state.standard
         {
             return;
@@ -2633,7 +2741,7 @@ impl Writer<'_> {
         let count = if depth > old_depth { 2 } else { 1 };
         let mut news = [None; 2];
         for number in 0..count {
-            let Some(at) = self.map(pages * PAGE, 0) else {
+            let Some(at) = self.map_index(pages * PAGE) else {
                 self.unmap_blocks(news);
                 return Rebuilt::NoMemory;
             };
@@ -2669,7 +2777,6 @@ impl Writer<'_> {
             self.retire(Retired::Pages(old.at, old.bytes()), old.bytes());
         }
         self.halve_directory();
-        self.cache.domain.advance();
         self.reclaim();
         Rebuilt::Done
     }
@@ -2678,8 +2785,7 @@ impl Writer<'_> {
     fn unmap_blocks(&mut self, blocks: [Option<Block>; 2]) {
         for block in blocks.into_iter().flatten() {
             // SAFETY: P1. The caller mapped it.
-            unsafe { pages::unmap(block.at, block.bytes()) };
-            self.state.used -= block.bytes();
+            unsafe { self.unmap_index(block.at, block.bytes()) };
         }
     }
 
@@ -2715,7 +2821,7 @@ impl Writer<'_> {
     fn double_directory(&mut self) -> bool {
         let old = self.cache.directory();
         let (bytes, depth) = (Directory::bytes(old.depth + 1), old.depth + 1);
-        let Some(at) = self.map(bytes, 0) else { return false };
+        let Some(at) = self.map_index(bytes) else { return false };
         let new = Directory { at, depth };
         for number in 0..1 << depth {
             new.entry(number).store(old.entry(number / 2).load(Relaxed), Relaxed);
@@ -2730,7 +2836,7 @@ impl Writer<'_> {
         if old.depth == 0 || self.state.depths[old.depth] > 0 {
             return;
         }
-        let Some(at) = self.map(Directory::bytes(old.depth - 1), 0) else { return };
+        let Some(at) = self.map_index(Directory::bytes(old.depth - 1)) else { return };
         let new = Directory { at, depth: old.depth - 1 };
         for number in 0..1 << new.depth {
             new.entry(number).store(old.entry(number * 2).load(Relaxed), Relaxed);
@@ -2880,11 +2986,10 @@ impl Writer<'_> {
     /// Removes all pairs, if there is memory for a second index. What is being computed is not kept in any case.
     fn clear(&mut self) -> bool {
         self.state.flights = None;
-        let Some(at) = self.map(Directory::bytes(0), 0) else { return false };
-        let Some(block) = self.map(PAGE, 0) else {
+        let Some(at) = self.map_index(Directory::bytes(0)) else { return false };
+        let Some(block) = self.map_index(PAGE) else {
             // SAFETY: P1. It was mapped above.
-            unsafe { pages::unmap(at, Directory::bytes(0)) };
-            self.state.used -= Directory::bytes(0);
+            unsafe { self.unmap_index(at, Directory::bytes(0)) };
             return false;
         };
         let old = self.cache.directory();
@@ -2907,7 +3012,6 @@ impl Writer<'_> {
         }
         (self.state.thin, self.state.wanted) = (Vec::new(), 0);
         self.collect();
-        self.cache.domain.advance();
         self.reclaim();
         true
     }
@@ -2915,22 +3019,8 @@ impl Writer<'_> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let directory = Directory::of_word(*self.directory.get_mut());
-        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // SAFETY: P1. The cache owns what is given, and no reader is left: readers hold the cache.
-        let free = |at, bytes| unsafe { pages::unmap(at, bytes) };
-        directory.blocks().for_each(|block| free(block.at, block.bytes()));
-        free(directory.at, Directory::bytes(directory.depth));
-        state.spare.iter().for_each(|spare| free(spare.at, spare.bytes));
-        for retired in state.limbo.drain() {
-            if let Retired::Pages(at, bytes) = retired {
-                free(at, bytes);
-            }
-        }
-        for segment in state.segments.iter().filter(|segment| segment.phase != Phase::Free) {
-            free(segment.at, segment.bytes);
-        }
-        free(self.segments.0.cast(), SegmentTable::BYTES);
+        // SAFETY: P1. The cache owned it, and no reader is left: readers hold the cache.
+        unsafe { pages::unmap(self.segments.0.cast(), SegmentTable::BYTES) };
     }
 }
 
@@ -3002,9 +3092,10 @@ impl Cache {
         while standard > 1 << (OFFSET_BITS + unit) {
             unit += 1;
         }
-        let map = |bytes| pages::map(bytes).ok_or_else(refused);
-        let table = map(SegmentTable::BYTES)?;
+        let mut pages = Pages::default();
+        let mut map = |bytes| pages.take(bytes).map(|(at, _)| at).ok_or_else(refused);
         let (directory, block) = (map(Directory::bytes(0))?, map(PAGE)?);
+        let table = pages::map(SegmentTable::BYTES).ok_or_else(refused)?;
         let directory = Directory { at: directory, depth: 0 };
         directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
         let mut depths = [0; LINE];
@@ -3013,14 +3104,14 @@ impl Cache {
             bytes,
             entries: options.entries.unwrap_or(usize::MAX),
             used: State::bare(),
-            mapped: 0,
+            overhead: State::bare(),
+            pages,
             standard,
             segments: Vec::new(),
             free: Vec::new(),
             open: Vec::new(),
             queues: Default::default(),
             totals: Default::default(),
-            spare: Vec::new(),
             limbo: Limbo::new(),
             limbo_bytes: 0,
             is_held: false,
@@ -3546,7 +3637,7 @@ impl Writer<'_> {
     fn resize(&mut self, bytes: usize) {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
-        while state.drop_spare() {}
+        while state.release() {}
         (state.bytes, state.standard) = (bytes, State::standard_of(bytes).min(most));
         state.was_full = false;
         self.note_all_blocks();
@@ -3556,10 +3647,9 @@ impl Writer<'_> {
     fn shrink(&mut self) -> bool {
         // What is retired now is free after three steps, unless a reader holds it.
         for _ in 0..3 {
-            self.cache.domain.advance();
             self.reclaim();
         }
-        while self.state.used > self.state.bytes && self.state.drop_spare() {}
+        while self.state.used > self.state.bytes && self.state.release() {}
         if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
             return true;
         }
@@ -3577,7 +3667,7 @@ impl Writer<'_> {
         state.free.sort_unstable_by_key(|&number| std::cmp::Reverse(number));
         while state.segments.last().is_some_and(|last| last.phase == Phase::Free) {
             state.segments.pop();
-            state.used -= Segment::COST;
+            (state.used, state.overhead) = (state.used - Segment::COST, state.overhead - Segment::COST);
         }
         state.free.retain(|&number| number < state.segments.len());
         state.segments.shrink_to(state.segments.len());
@@ -4108,7 +4198,7 @@ mod saved {
         const fn four_bits(mut sum: u32) -> u32 {
             let mut bit = 0;
             while bit < 4 {
-                sum = sum >> 1 ^ (sum & 1) * 0xedb8_8320;
+                sum = (sum >> 1) ^ ((sum & 1) * 0xedb8_8320);
                 bit += 1;
             }
             sum
