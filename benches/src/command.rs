@@ -9,7 +9,7 @@ use crate::keys::keys;
 use crate::options::{Clock, Fallible, Index, Options};
 use crate::peer::{Peer, SortedSession};
 use crate::record::Record;
-use crate::{append, cold, fill, small, ycsb};
+use crate::{append, fill, small, ycsb};
 
 type Run = fn(&Job<'_>) -> Fallible<Vec<Record>>;
 
@@ -33,7 +33,6 @@ impl System {
             works: const {
                 &[
                     ("fill", fill::hash::<P> as Run),
-                    ("cold", cold::run::<P>),
                     ("churn", small::churn::<P>),
                     ("latency", small::latency::<P>),
                     ("small", small::tables::<P>),

@@ -14,20 +14,22 @@ use crate::options::{Fallible, Options};
 #[derive(Clone, Debug, Default)]
 pub struct KeyList {
     bytes: Vec<u8>,
-    /// Where each key ends in `bytes`.
-    ends: Vec<usize>,
+    /// Where each key begins and ends in `bytes`.
+    spans: Vec<(u32, u32)>,
     numbers: Vec<u32>,
+    /// Whether lists in other orders leave the bytes where they are, so that each key costs a cache miss.
+    is_scattered: bool,
 }
 
 impl KeyList {
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.spans.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.spans.is_empty()
     }
 
     /// The bytes of all keys together.
@@ -37,8 +39,8 @@ impl KeyList {
 
     /// The key at a position.
     pub fn key(&self, position: usize) -> &[u8] {
-        let start = position.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[position]]
+        let (start, end) = self.spans[position];
+        &self.bytes[start as usize..end as usize]
     }
 
     /// The number of the key at a position: its position in the list that was made first.
@@ -54,11 +56,15 @@ impl KeyList {
     /// The same keys in the order of a list of positions.
     #[must_use]
     pub fn in_order(&self, positions: &[u32]) -> Self {
-        let mut list = Self {
-            bytes: Vec::with_capacity(self.bytes.len()),
-            ends: Vec::with_capacity(positions.len()),
-            numbers: Vec::with_capacity(positions.len()),
-        };
+        let numbers = Vec::with_capacity(positions.len());
+        if self.is_scattered {
+            let spans = positions.iter().map(|&position| self.spans[position as usize]).collect();
+            let numbers = positions.iter().map(|&position| self.number(position as usize)).collect();
+            return Self { bytes: self.bytes.clone(), spans, numbers, is_scattered: true };
+        }
+        let bytes = Vec::with_capacity(self.bytes.len());
+        let mut list =
+            Self { bytes, spans: Vec::with_capacity(positions.len()), numbers, is_scattered: false };
         for &position in positions {
             list.push(self.number(position as usize), self.key(position as usize));
         }
@@ -102,8 +108,10 @@ impl KeyList {
 
     /// Adds a key and its number at the end.
     pub fn push(&mut self, number: u32, key: &[u8]) {
+        let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).expect("a list takes 4 GiB of keys");
+        let start = end(&self.bytes);
         self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
+        self.spans.push((start, end(&self.bytes)));
         self.numbers.push(number);
     }
 }
@@ -135,9 +143,15 @@ pub(crate) fn keys(options: &Options, spare: u32) -> Fallible<KeyList> {
         }
         "paths" => Ok(numbered(&paths(count, rng).shuffled_in_groups(1, rng))),
         "letters" => letters(count, rng),
+        "mixed" => {
+            let list = KeyList { is_scattered: true, ..lengthened(&random_hex(count, 16, rng)?, rng) };
+            Ok(list.shuffled_in_groups(1, rng))
+        }
         path => {
             let text = std::fs::read(path).map_err(|error| {
-                format!("--keys takes hex, seq, paths, letters or a file of lines, not {path}: {error}")
+                format!(
+                    "--keys takes hex, seq, paths, letters, mixed or a file of lines, not {path}: {error}"
+                )
             })?;
             words(&text, count, rng).map_err(|error| format!("{path}: {error}").into())
         }
@@ -169,6 +183,17 @@ fn paths(count: u32, rng: &mut Rng) -> KeyList {
         path
     };
     (0..count).map(path).collect()
+}
+
+/// The same keys, each with more bytes behind it: 65 in all on average, 150 at most.
+fn lengthened(keys: &KeyList, rng: &mut Rng) -> KeyList {
+    let lengthen = |(_, key): (u32, &[u8])| {
+        let mut long = [key, b"/"].concat();
+        let bytes = 20 + (rng.f64() * rng.f64() * 180.0) as usize;
+        long.resize_with(bytes.min(150), || rng.lowercase() as u8);
+        long
+    };
+    keys.pairs(0..keys.len()).map(lengthen).collect()
 }
 
 /// Different keys of three letters and digits.
@@ -241,7 +266,10 @@ mod tests {
 
     #[test]
     fn keys_of_other_kinds_are_different_and_numbered_in_order() {
-        for list in [paths(1_000, &mut rng()), letters(1_000, &mut rng()).unwrap()] {
+        let hex = random_hex(1_000, 16, &mut rng()).unwrap();
+        for list in
+            [paths(1_000, &mut rng()), letters(1_000, &mut rng()).unwrap(), lengthened(&hex, &mut rng())]
+        {
             assert_eq!(keys_of(&list).iter().collect::<HashSet<_>>().len(), 1_000);
             assert!((0..1_000).all(|position| list.number(position) == position as u32));
         }
@@ -261,19 +289,21 @@ mod tests {
 
     #[test]
     fn other_orders_keep_keys_with_their_numbers_and_groups() {
-        let list = random_hex(1_000, 16, &mut rng()).unwrap();
-        let shuffled = list.shuffled_in_groups(3, &mut rng());
-        for group in 0..3 {
-            let numbers = |list: &KeyList| {
-                let mut numbers: Vec<u32> =
-                    list.pairs(list.group(group, 3)).map(|(number, _)| number).collect();
-                numbers.sort_unstable();
-                numbers
-            };
-            assert_eq!(numbers(&list), numbers(&shuffled));
+        for is_scattered in [false, true] {
+            let list = KeyList { is_scattered, ..random_hex(1_000, 16, &mut rng()).unwrap() };
+            let shuffled = list.shuffled_in_groups(3, &mut rng());
+            for group in 0..3 {
+                let numbers = |list: &KeyList| {
+                    let mut numbers: Vec<u32> =
+                        list.pairs(list.group(group, 3)).map(|(number, _)| number).collect();
+                    numbers.sort_unstable();
+                    numbers
+                };
+                assert_eq!(numbers(&list), numbers(&shuffled));
+            }
+            let (sorted, reversed) = (list.sorted(), list.sorted().reversed());
+            assert!(keys_of(&sorted).is_sorted() && keys_of(&reversed).iter().rev().is_sorted());
+            assert!(sorted.pairs(0..1_000).all(|(number, key)| list.key(number as usize) == key));
         }
-        let (sorted, reversed) = (list.sorted(), list.sorted().reversed());
-        assert!(keys_of(&sorted).is_sorted() && keys_of(&reversed).iter().rev().is_sorted());
-        assert!(sorted.pairs(0..1_000).all(|(number, key)| list.key(number as usize) == key));
     }
 }

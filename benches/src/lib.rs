@@ -15,7 +15,6 @@
 )]
 
 mod append;
-mod cold;
 mod command;
 mod fill;
 mod job;

@@ -32,7 +32,8 @@ pub struct Options {
     pub remote_pairs: Option<u32>,
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
-    /// hex, seq (numbers with leading zeros), paths (long common starts), letters (three of them), or a file of lines
+    /// hex, seq (numbers with leading zeros), paths (long common starts), letters (three of them), mixed (20 to 150 bytes that lie
+    /// in memory in another order than that of their use), or a file of lines
     #[arg(long, default_value = "hex")]
     pub keys: String,
     /// The length of hex and seq keys

@@ -31,7 +31,7 @@ const WORKS: &str = "
     fill --keys letters --value-bytes 3 --figures select,replace | insert,bytes,select,replace
     fill --index sorted --keys hex --keys seq | insert,bytes,select,scan,scan_many,insert_many
     fill --index sorted --order ascending --threads 2 | insert,select,scan,scan_many,insert_many
-    cold | insert,insert_many,select,select_many
+    fill --keys mixed --value-bytes 8 | insert,bytes,select,absent,select_many,replace,insert_many
     churn | churn,bytes
     churn --index sorted | churn,bytes
     latency | insert p50,insert p99.99,insert worst
