@@ -9,7 +9,7 @@ use std::path::Path;
 
 use fastrand::Rng;
 use tempfile::tempdir;
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, Change, Index};
 use twindex_durable::{Durability, Options, Result, Store, Table, check, recover};
 
 /// `usual` times the environment's `TWINDEX_STRESS`.
@@ -113,6 +113,11 @@ impl Profile {
 
 // --- the writes
 
+/// What a swap gives its key, or none.
+fn swapped_in(value: &[u8]) -> Option<&[u8]> {
+    (!value.len().is_multiple_of(3)).then_some(value)
+}
+
 /// A store in a file, and one in memory with which the same is done.
 struct Twin<'p> {
     store: Store,
@@ -164,23 +169,40 @@ impl Twin<'_> {
                 _ => self.make_table(rng),
             };
         }
-        let (key, value) = (self.key(rng), self.profile.value(rng));
-        match rng.u8(..100) {
+        let count = if rng.u8(..10) == 0 { 300 } else { rng.usize(1..20) };
+        let verb = rng.u8(..100);
+        let many = if matches!(verb, 4..16) { count } else { 1 };
+        let pairs: Vec<_> = (0..many).map(|_| (self.key(rng), self.profile.value(rng))).collect();
+        let keys: Vec<_> = pairs.iter().map(|(key, _)| key).collect();
+        let amounts: Vec<_> = keys.iter().map(|key| (key, 7)).collect();
+        let (key, value) = &pairs[0];
+        // Some have the value that is expected.
+        let old = self.memory.find_table(&name).unwrap().expect("there is one").select(key).unwrap();
+        let old = if rng.bool() { old } else { None };
+        let change = |at: usize| match (at + value.len()) % 3 {
+            0 => Change::Keep,
+            1 => Change::Delete,
+            _ => Change::Set(value.clone()),
+        };
+        let swaps: Vec<_> = pairs.iter().map(|(key, new)| (key, old.as_deref(), swapped_in(new))).collect();
+        match verb {
             0..4 => self.batch(rng),
-            4..8 => {
-                let count = if rng.u8(..10) == 0 { 300 } else { rng.usize(..20) };
-                let pairs: Vec<_> = (0..count).map(|_| (self.key(rng), self.profile.value(rng))).collect();
-                self.on_table(&name, |table| table.upsert_many(&pairs));
+            4..7 => self.on_table(&name, |table| table.upsert_many(&pairs)),
+            7..9 => self.on_table(&name, |table| table.insert_many(&pairs)),
+            9 => self.on_table(&name, |table| table.replace_many(&pairs)),
+            10..12 => self.on_table(&name, |table| table.delete_many(&keys)),
+            12 => self.on_table(&name, |table| table.increment_many(&amounts)),
+            13..15 => self.on_table(&name, |table| table.compare_and_swap_many(&swaps)),
+            15 => self.on_table(&name, |table| table.alter_many(&keys, |at, _| change(at))),
+            16..30 => self.on_table(&name, |table| table.insert(key, value)),
+            30..42 => self.on_table(&name, |table| table.delete(key)),
+            42..50 => self.on_table(&name, |table| table.replace(key, value)),
+            50..58 => self.on_table(&name, |table| table.increment(key, 7)),
+            58..62 => {
+                self.on_table(&name, |table| table.compare_and_swap(key, old.as_deref(), swapped_in(value)));
             }
-            8..10 => {
-                let keys: Vec<_> = (0..rng.usize(..20)).map(|_| self.profile.key(rng, self.turn)).collect();
-                self.on_table(&name, |table| table.delete_many(&keys));
-            }
-            10..30 => self.on_table(&name, |table| table.insert(&key, &value)),
-            30..45 => self.on_table(&name, |table| table.delete(&key)),
-            45..55 => self.on_table(&name, |table| table.replace(&key, &value)),
-            55..65 => self.on_table(&name, |table| table.increment(&key, 7)),
-            _ => self.on_table(&name, |table| table.upsert(&key, &value)),
+            62..66 => self.on_table(&name, |table| table.alter(key, |_| change(0))),
+            _ => self.on_table(&name, |table| table.upsert(key, value)),
         }
     }
 
