@@ -44,8 +44,7 @@ export interface Torn {
   readonly bytes: number
 }
 
-/** Its file has tables alone, so it has no caches. */
-export interface KeptStore extends Omit<Store, 'cache' | 'caches' | 'dropCache' | 'loadCache'> {
+export interface KeptStore extends Store {
   readonly readOnly: boolean
   readonly storage: Storage
   readonly torn: Torn | undefined

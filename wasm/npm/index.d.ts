@@ -38,16 +38,14 @@ declare module './src/shared/types.js' {
     readonly store: Store
   }
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
-    /** The store that it is of; `undefined` for one that `new Cache()` made. */
-    readonly store: Store | undefined
     /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
     dump(): Promise<Uint8Array>
     dumpSync(): Uint8Array
   }
   namespace Cache {
     /**
-     * A cache in memory from the bytes of `dump`, in any language. It has the capacity, the time to live and the codecs that were
-     * saved, or those that the options name; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
+     * A cache from the bytes of `dump`, in any language. It has the options and the codecs that were saved, but for those that the
+     * options name. What has expired meanwhile is not in it.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
       source: ArrayBufferView,
@@ -63,6 +61,10 @@ declare module './src/shared/types.js' {
 /** The classes over one instance of the module. Instances share nothing. */
 export interface Twindex {
   readonly Store: typeof Store
+  /**
+   * Needs a module with caches: that of `twindex-wasm/caches`, or of a server. With the one that `twindex-wasm` loads in browsers
+   * to make a cache is `TWINDEX_NOT_SUPPORTED`.
+   */
   readonly Cache: typeof Cache
   readonly Table: typeof Table
   readonly Cursor: typeof Cursor
@@ -104,18 +106,6 @@ declare class Store {
   /** A store from the bytes that `dump` gave, in any language. */
   static load(source: ArrayBufferView, options?: StoreOptions): Promise<Store>
   static loadSync(source: ArrayBufferView, options?: StoreOptions): Store
-
-  /** Loads a cache into this store, as `Cache.load`, under a name that nothing in the store has. */
-  loadCache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    source: ArrayBufferView,
-    options?: CacheOptions<K, V>,
-  ): Promise<Cache<K, V>>
-  loadCacheSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    source: ArrayBufferView,
-    options?: CacheOptions<K, V>,
-  ): Cache<K, V>
 }
 
 // It comes with `load`.

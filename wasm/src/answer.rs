@@ -59,6 +59,7 @@ pub(crate) fn set_record(bytes: &[u8]) {
 }
 
 /// The bytes of an answer while they are put together. One block serves every call.
+#[derive(Default)]
 pub(crate) struct Output(Vec<u8>);
 
 impl Output {
@@ -81,6 +82,12 @@ impl Output {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Takes back what was pushed behind the first `len` bytes.
+    #[cfg(feature = "caches")]
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -6,17 +6,23 @@ use std::io;
 
 use twindex::Error;
 
+use crate::cached::Refused;
+
 pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
 pub(crate) const RANGE: &str = "TWINDEX_RANGE";
 pub(crate) const ENCODING: &str = "TWINDEX_ENCODING";
 pub(crate) const READ_ONLY: &str = "TWINDEX_READ_ONLY";
 pub(crate) const LOG_FAILED: &str = "TWINDEX_LOG_FAILED";
-pub(crate) const NOT_SUPPORTED: &str = "TWINDEX_NOT_SUPPORTED";
+pub(crate) const NOT_AN_INTEGER: &str = "TWINDEX_NOT_AN_INTEGER";
+pub(crate) const CAPACITY: &str = "TWINDEX_CAPACITY";
+pub(crate) const TTL: &str = "TWINDEX_TTL";
+pub(crate) const NO_ROOM: &str = "TWINDEX_NO_ROOM";
+pub(crate) const NO_CLOCK: &str = "TWINDEX_NO_CLOCK";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -24,7 +30,7 @@ const CODES: [&str; 23] = [
     "TWINDEX_UNKNOWN_INDEX",
     "TWINDEX_TABLE_DROPPED",
     MEMORY_LIMIT,
-    "TWINDEX_NOT_AN_INTEGER",
+    NOT_AN_INTEGER,
     "TWINDEX_OVERFLOW",
     "TWINDEX_CORRUPT",
     "TWINDEX_IO",
@@ -35,11 +41,12 @@ const CODES: [&str; 23] = [
     "TWINDEX_WRONG_CODEC",
     "TWINDEX_CODEC_NAME",
     "TWINDEX_NO_TABLE",
-    "TWINDEX_NAME_IN_USE",
-    "TWINDEX_NO_CLOCK",
+    CAPACITY,
+    NO_CLOCK,
     READ_ONLY,
     LOG_FAILED,
-    NOT_SUPPORTED,
+    TTL,
+    NO_ROOM,
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -72,9 +79,17 @@ pub(crate) enum Failure {
     NoMemory { bytes: usize },
     /// Every handle has been given.
     NoHandle,
-    /// A number that is no size and no time.
+    /// A number that is no time.
+    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "only caches take times"))]
     Figure { what: &'static str, figure: f64 },
+    /// A cache refused.
+    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "there is none"))]
+    Cache(Refused),
     /// A number that names no choice.
+    #[cfg_attr(
+        not(any(feature = "caches", feature = "files")),
+        expect(dead_code, reason = "only these have choices")
+    )]
     Choice { what: &'static str, given: u32 },
     /// What a store that is kept in a file, or is not, does not do.
     #[cfg_attr(not(feature = "files"), expect(dead_code, reason = "only files are closed for writing"))]
@@ -93,6 +108,7 @@ impl Failure {
             | Self::Bound { .. }
             | Self::Figure { .. }
             | Self::Choice { .. } => RANGE,
+            Self::Cache(refused) => refused.code(),
             Self::Encoding => ENCODING,
             Self::NoMemory { .. } | Self::NoHandle => MEMORY_LIMIT,
             Self::Refused(refusal) => refusal.code(),
@@ -121,6 +137,7 @@ impl fmt::Display for Failure {
             Self::Figure { what, figure } if figure.is_nan() => write!(f, "{what} is NaN"),
             // Writing a fraction would take ten kilobytes of code.
             Self::Figure { what, figure } => write!(f, "{what} is out of range: about {}", *figure as i64),
+            Self::Cache(refused) => refused.fmt(f),
             Self::Choice { what, given } => write!(f, "there is no {what} {given}"),
             Self::Refused(refusal) => f.write_str(refusal.text()),
         }
@@ -133,8 +150,6 @@ impl fmt::Display for Failure {
 pub(crate) enum Refusal {
     ReadOnly,
     LogFailed,
-    /// A cache in a store that is kept in a file.
-    Cache,
     /// The store has no file, where one is needed.
     NoFile,
 }
@@ -145,7 +160,6 @@ impl Refusal {
         match self {
             Self::ReadOnly => READ_ONLY,
             Self::LogFailed => LOG_FAILED,
-            Self::Cache => NOT_SUPPORTED,
             Self::NoFile => TYPE,
         }
     }
@@ -153,9 +167,6 @@ impl Refusal {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::ReadOnly => "the store was opened for reading alone",
-            Self::Cache => {
-                "the file of a store keeps tables alone: make the cache in a store in memory, or on its own"
-            }
             Self::NoFile => "this store is kept in no file",
             Self::LogFailed => "writing to the store's file failed before: open it again",
         }

@@ -13,9 +13,10 @@
 #[cfg(feature = "files")]
 use std::rc::Rc;
 
-use twindex::{Cache, Store, Table};
+use twindex::{Store, Table};
 
 use crate::buffered_cursor::BufferedCursor;
+use crate::cached::Cached;
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::journal::{Logged, Shared};
@@ -25,13 +26,27 @@ const POSITION_BITS: u32 = 20;
 const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
 const LAST_USE: u32 = (1 << 11) - 1;
 
-/// What a handle names. All but a store know the handle of theirs.
+/// What a handle names. All but stores and caches know the handle of the one that they were opened from.
 pub(crate) enum Object {
-    Store { store: Store, journal: Option<Shared> },
-    Table { store: u32, table: Table, logged: Option<Logged> },
-    Cache { store: u32, cache: Cache },
-    Cursor { store: u32, cursor: Box<BufferedCursor> },
-    Iterator { store: u32, iterator: Box<Iterator> },
+    Store {
+        store: Store,
+        journal: Option<Shared>,
+    },
+    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "there is none"))]
+    Cache(Cached),
+    Table {
+        store: u32,
+        table: Table,
+        logged: Option<Logged>,
+    },
+    Cursor {
+        store: u32,
+        cursor: Box<BufferedCursor>,
+    },
+    Iterator {
+        owner: u32,
+        iterator: Box<Iterator>,
+    },
 }
 
 impl Object {
@@ -39,19 +54,18 @@ impl Object {
         match self {
             Self::Store { .. } => "store",
             Self::Table { .. } => "table",
-            Self::Cache { .. } => "cache",
+            Self::Cache(_) => "cache",
             Self::Cursor { .. } => "cursor",
             Self::Iterator { .. } => "iterator",
         }
     }
 
-    fn store(&self) -> Option<u32> {
+    fn owner(&self) -> Option<u32> {
         match self {
-            Self::Store { .. } => None,
-            Self::Table { store, .. }
-            | Self::Cache { store, .. }
-            | Self::Cursor { store, .. }
-            | Self::Iterator { store, .. } => Some(*store),
+            Self::Store { .. } | Self::Cache(_) => None,
+            Self::Table { store: owner, .. }
+            | Self::Cursor { store: owner, .. }
+            | Self::Iterator { owner, .. } => Some(*owner),
         }
     }
 }
@@ -101,14 +115,14 @@ impl Handles {
         Ok(position as u32)
     }
 
-    /// Closes an object, and with a store all that was opened from it.
+    /// Closes an object, and with a store or a cache all that was opened from it.
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failed> {
         let object = self.find(handle)?.object.take();
         self.retire(handle);
-        if let Some(Object::Store { .. }) = object {
+        if object.is_some_and(|object| object.owner().is_none()) {
             for position in 0..self.slots.len() {
                 let slot = &mut self.slots[position];
-                if slot.object.as_ref().is_some_and(|object| object.store() == Some(handle)) {
+                if slot.object.as_ref().is_some_and(|object| object.owner() == Some(handle)) {
                     slot.object = None;
                     self.retire(position as u32 + 1);
                 }
@@ -174,7 +188,7 @@ impl Handles {
     pub(crate) fn pairs(&mut self, handle: u32) -> Result<Pairs<'_>, Failed> {
         match self.object(handle)? {
             Object::Table { table, logged, .. } => Ok(Pairs::Table(table, logged.as_ref())),
-            Object::Cache { cache, .. } => Ok(Pairs::Cache(cache)),
+            Object::Cache(cache) => Ok(Pairs::Cache(cache)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }
@@ -191,9 +205,10 @@ impl Handles {
         }
     }
 
-    pub(crate) fn cache(&mut self, handle: u32) -> Result<&Cache, Failed> {
+    #[cfg(feature = "caches")]
+    pub(crate) fn cache(&mut self, handle: u32) -> Result<&Cached, Failed> {
         match self.object(handle)? {
-            Object::Cache { cache, .. } => Ok(cache),
+            Object::Cache(cache) => Ok(cache),
             other => Err(wrong_kind(handle, other, "cache")),
         }
     }

@@ -1,9 +1,10 @@
 //! Iterators over every pair of a table or a cache.
 
-use twindex::{Cache, Cursor, Index, Table};
+use twindex::{Cursor, Index, Table};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
+use crate::cached::{Cached, Show};
 use crate::direction::Direction;
 use crate::failure::Failed;
 use crate::read::read;
@@ -21,7 +22,7 @@ pub(crate) enum Iterator {
 
 enum Hash {
     Table(Table),
-    Cache(Cache),
+    Cache(Cached),
 }
 
 impl Hash {
@@ -29,15 +30,15 @@ impl Hash {
     fn walk(&self, from: u64, show: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
         match self {
             Self::Table(table) => table.walk(from, show),
-            Self::Cache(cache) => cache.walk(from, |key, value, _| show(key, value)),
+            Self::Cache(cache) => cache.walk(from, show),
         }
     }
 
     /// Shows the value of a key, which is no use of its pair; whether it is there.
-    fn read(&self, key: &[u8], show: &mut dyn FnMut(&[u8]) -> Result<(), Failed>) -> Result<bool, Failed> {
+    fn read(&self, key: &[u8], show: Show<'_>) -> Result<bool, Failed> {
         match self {
             Self::Table(table) => read(table, key, show),
-            Self::Cache(cache) => Ok(cache.peek(key).map(|value| show(&value)).transpose()?.is_some()),
+            Self::Cache(cache) => cache.peek(key, show),
         }
     }
 }
@@ -61,7 +62,8 @@ impl Iterator {
         })
     }
 
-    pub(crate) fn of_cache(cache: &Cache) -> Self {
+    #[cfg_attr(not(feature = "caches"), expect(unreachable_code, reason = "there is none"))]
+    pub(crate) fn of_cache(cache: &Cached) -> Self {
         Self::Hash(Walk::new(Hash::Cache(cache.clone())))
     }
 

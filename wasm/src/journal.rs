@@ -20,11 +20,6 @@ const SYNCED_BYTES: usize = twindex_format::HEAD_BYTES + size_of::<u64>();
 
 pub(crate) type Shared = Rc<RefCell<Journal>>;
 
-/// A cache in a store of this journal.
-pub(crate) fn no_cache(_: &Shared) -> Failed {
-    Failure::Refused(Refusal::Cache).into()
-}
-
 /// Where a store's file stands.
 #[derive(Clone, Copy)]
 struct Place {

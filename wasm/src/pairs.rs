@@ -1,10 +1,9 @@
 //! The verbs on the pairs of a table or a cache.
 
-use std::time::Duration;
-
-use twindex::{Cache, Change, Table, Write, check_key};
+use twindex::{Table, Write};
 use twindex_format::Operation;
 
+use crate::cached::Cached;
 use crate::failure::Failed;
 use crate::journal::{Log, Logged};
 use crate::read::read;
@@ -15,7 +14,7 @@ use crate::reserve;
 pub(crate) enum Pairs<'h> {
     /// A table, and its place in the file of its store where that is kept.
     Table(&'h Table, Option<&'h Logged>),
-    Cache(&'h Cache),
+    Cache(&'h Cached),
 }
 
 impl Pairs<'_> {
@@ -28,7 +27,7 @@ impl Pairs<'_> {
     ) -> Result<bool, Failed> {
         match self {
             Self::Table(table, _) => read(table, key, show),
-            Self::Cache(cache) => Ok(cache.select_with(key, |value| show(value)).transpose()?.is_some()),
+            Self::Cache(cache) => cache.read(key, &mut show),
         }
     }
 
@@ -43,32 +42,17 @@ impl Pairs<'_> {
     /// Does one of the three verbs that give a key a value; whether it took effect. A pair of a cache lives as long as the cache says.
     #[inline]
     pub(crate) fn write(self, log: &mut Log, write: Write, key: &[u8], value: &[u8]) -> Result<bool, Failed> {
+        let (table, logged) = match self {
+            Self::Table(table, logged) => (table, logged),
+            Self::Cache(cache) => return cache.write(write, key, value, None),
+        };
         reserve::ensure(key.len() + value.len())?;
-        let Self::Table(table, logged) = self else { return self.write_for(write, key, value, None) };
         log.expect(logged, key.len() + value.len())?;
         let done = table.write(write, key, value)?;
         if done {
             log.add(logged, Operation::Put(key, value));
         }
         Ok(done)
-    }
-
-    /// The same for a cache, whose pair lives this long. There is one thread, so nobody comes between the look and the write.
-    #[cold]
-    pub(crate) fn write_for(
-        self,
-        write: Write,
-        key: &[u8],
-        value: &[u8],
-        ttl: Option<Duration>,
-    ) -> Result<bool, Failed> {
-        let Self::Cache(cache) = self else { return Ok(false) };
-        if !write.takes_effect(cache.contains(key)) {
-            check_key(key)?;
-            return Ok(false);
-        }
-        let ttl = ttl.or(cache.default_ttl()).unwrap_or(Duration::MAX);
-        Ok(cache.upsert_for(key, value, ttl)?)
     }
 
     #[inline]
@@ -82,7 +66,7 @@ impl Pairs<'_> {
                 }
                 Ok(done)
             }
-            Self::Cache(cache) => Ok(alter(cache, key, &mut |_| Change::Delete)?),
+            Self::Cache(cache) => Ok(cache.delete(key)),
         }
     }
 
@@ -97,7 +81,7 @@ impl Pairs<'_> {
                 }
                 Ok(sum)
             }
-            Self::Cache(cache) => Ok(cache.increment(key, by)?),
+            Self::Cache(cache) => cache.increment(key, by),
         }
     }
 
@@ -119,18 +103,7 @@ impl Pairs<'_> {
                 }
                 Ok(done)
             }
-            Self::Cache(cache) => {
-                let mut is_expected = false;
-                alter(cache, key, &mut |old| {
-                    is_expected = old == expected;
-                    match new {
-                        Some(new) if is_expected => Change::Set(new.to_vec()),
-                        None if is_expected => Change::Delete,
-                        _ => Change::Keep,
-                    }
-                })?;
-                Ok(is_expected)
-            }
+            Self::Cache(cache) => cache.compare_and_swap(key, expected, new),
         }
     }
 
@@ -143,7 +116,10 @@ impl Pairs<'_> {
                 log.add(logged.filter(|_| !table.is_dropped()), Operation::Clear);
                 Ok(())
             }
-            Self::Cache(cache) => Ok(cache.clear()?),
+            Self::Cache(cache) => {
+                cache.clear();
+                Ok(())
+            }
         }
     }
 
@@ -161,27 +137,10 @@ impl Pairs<'_> {
         }
     }
 
-    /// The names of the codecs of keys and values.
-    pub(crate) fn codecs(&self) -> (&str, &str) {
-        match self {
-            Self::Table(table, _) => table.codecs(),
-            Self::Cache(cache) => cache.codecs(),
-        }
-    }
-
     #[inline]
     pub(crate) fn prefetch(self, keys: &[&[u8]]) {
         if let Self::Table(table, _) = self {
             table.prefetch(keys);
         }
     }
-}
-
-/// Changes a pair, in one copy of the code for all that do.
-fn alter(
-    cache: &Cache,
-    key: &[u8],
-    change: &mut dyn FnMut(Option<&[u8]>) -> Change,
-) -> twindex::Result<bool> {
-    cache.alter(key, change)
 }

@@ -136,6 +136,10 @@ unsafe impl GlobalAlloc for Reserving {
 
     #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_block(layout) {
+            // SAFETY: as above.
+            return if is_whole() { unsafe { System.alloc_zeroed(layout) } } else { ptr::null_mut() };
+        }
         // SAFETY: as above.
         Self::or_spend(layout.size(), || unsafe { System.alloc_zeroed(layout) })
     }

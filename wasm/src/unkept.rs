@@ -7,10 +7,6 @@ use crate::failure::Failed;
 
 pub(crate) enum Shared {}
 
-pub(crate) fn no_cache(journal: &Shared) -> Failed {
-    match *journal {}
-}
-
 pub(crate) enum Logged {}
 
 pub(crate) struct Log;

@@ -226,7 +226,7 @@ impl Dist {
         npm_ci(package, log)?;
         log.run(&mut self.paced(npm(package, &["run", "build"])))?;
         log.run(npm(package, &["pack", "--pack-destination"]).arg(&self.folder))?;
-        for module in ["twindex.wasm", "twindex.files.wasm", "twindex.fast.wasm"] {
+        for module in ["twindex.wasm", "twindex.caches.wasm", "twindex.files.wasm", "twindex.fast.wasm"] {
             copy(&package.join(module), &self.folder.join(module))?;
         }
         log.run(&mut self.paced(component(&self.workspace, false)))?;

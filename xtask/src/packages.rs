@@ -67,7 +67,7 @@ pub(crate) fn check_npm(workspace: &Workspace, folder: &Path, log: &mut Log) -> 
         // Modules of the new kind alone, from the Node on that takes them by `require`.
         let rules = ["--profile", "node16", "--ignore-rules", "cjs-resolves-to-esm"];
         let mut types = npm(checks, &["exec", "--offline", "--", "attw"]);
-        let untyped = "--exclude-entrypoints twindex.wasm twindex.fast.wasm twindex.files.wasm package.json";
+        let untyped = "--exclude-entrypoints twindex.wasm twindex.caches.wasm twindex.fast.wasm twindex.files.wasm package.json";
         types.arg(&package).args(rules).args(untyped.split(' '));
         log.run(&mut types).with_context(|| format!("the types in {}", package.display()))?;
     }

@@ -109,7 +109,7 @@ const CALLS: [Part; 11] = [
     }),
     call("wasm: random calls", |suite, steps, round, log| {
         suite.wasm(steps)?;
-        let module = round.one_of(&["twindex.wasm", "twindex.fast.wasm"]);
+        let module = round.one_of(&["twindex.caches.wasm", "twindex.fast.wasm"]);
         let mut test = suite.cargo_test();
         test.arg("--test=abi").env("TWINDEX_WASM", suite.path("wasm/npm").join(module));
         log.run(test.envs(round.seeds()))

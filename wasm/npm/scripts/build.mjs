@@ -1,9 +1,10 @@
-// Builds the core module and lays it beside the package's JavaScript, three times:
+// Builds the core module and lays it beside the package's JavaScript, four times:
 //
 //   node wasm/npm/scripts/build.mjs
 //
-// twindex.wasm is small, and any runtime can have it. twindex.files.wasm also keeps a store in a file, and checks and recovers
-// files. twindex.fast.wasm is built for speed, and compares the tags of a bucket in one instruction of 128 bits.
+// twindex.wasm is small, has no caches, and any runtime can have it. twindex.caches.wasm has caches too. twindex.files.wasm keeps a store
+// in a file, and checks and recovers files. twindex.fast.wasm has caches and is built for speed: it compares the tags of a bucket
+// in one instruction of 128 bits.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -24,14 +25,17 @@ const SMALL = {
   flags: ['-Cllvm-args=-inline-threshold=5'],
 }
 
+const features = (names) => ['--no-default-features', '--features', names]
+
 const MODULES = {
-  'twindex.wasm': { ...SMALL, features: ['--no-default-features'] },
-  'twindex.files.wasm': { ...SMALL, features: [] },
+  'twindex.wasm': { ...SMALL, features: features('') },
+  'twindex.caches.wasm': { ...SMALL, features: features('caches') },
+  'twindex.files.wasm': { ...SMALL, features: features('files') },
   'twindex.fast.wasm': {
     level: '3',
     // Vectors only where the engine asks for them: what the compiler makes of its loops was half as fast in Node.
     flags: ['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
-    features: ['--no-default-features'],
+    features: features('caches'),
   },
 }
 

@@ -11,7 +11,7 @@ const PANIC = /4core9panicking(9panic_fmt|18panic_bounds_check|5panic|19assert_f
 /** What panics say, and the files that they name: of a module's data, what nobody can read. */
 const SAID = new RegExp(
   [
-    /(?:std|engine|format|wasm|\/rustc\/[0-9a-f]{40}|\/rust\/deps)\/[\w/.-]+?\.rs/,
+    /(?:std|engine|cache|format|wasm|\/rustc\/[0-9a-f]{40}|\/rust\/deps)\/[\w/.-]+?\.rs/,
     /assertion failed: psize [<>]= size \+ m(?:in|ax)_overhead/,
     /assertion failed: (?:idx < CAPACITY|self\.height > 0|count > 0|src\.len\(\) == dst\.len\(\))/,
     /assertion failed: edge\.height == self\.(?:node\.)?height - 1/,

@@ -1,126 +1,104 @@
-// Caches: pairs of bounded size, which may expire.
+// Caches: pairs in a limit of memory, or so many, which may expire.
 
 import { Block } from './blocks.js'
 import { placed } from './codecs.js'
-import { Computations } from './computations.js'
 import { ABSENT } from './core.js'
 import { TableBlocks, Walk } from './iterators.js'
 import { like, readAmount } from './shared/amounts.js'
-import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
-import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
-import { typeError } from './shared/errors.js'
+import { CacheLike, readCache, readTtl, readWrite } from './shared/cache.js'
+import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
+import { makeError, typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
-import { PAIRS } from './shared/table.js'
+import { readCount } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
-import { putBytes, putText, putTexts } from './text.js'
+import { putBytes } from './text.js'
 
 /** The verbs of `twindex_cache_write`. */
 const [INSERT, REPLACE, UPSERT] = [0, 1, 2]
-/** Stands for the time to live of the cache. */
-const OWN_TTL = -1
-/** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
-const OWN_VALUES = 'msgpack'
-const OWN_NAME = 'cache'
-const NO_LIMIT = 2n ** 64n - 1n
+/** Stands for no time, and for the time to live of the cache. */
+const NO_TIME = -1
+/** Stands for no capacity. */
+const NO_LIMIT = -1n
+/** Why a pair was evicted, by number. */
+const CAUSES = ['size', 'expired']
 
 const FIGURES = [
-  'size',
-  'memory',
-  'max',
-  'maxSize',
-  'ttl',
-  'hits',
-  'misses',
-  'writes',
-  'evictions',
-  'expirations',
+  ...['size', 'memory', 'capacity', 'maxEntries', 'ttl', 'timeToIdle', 'staleFor'],
+  ...['hits', 'misses', 'writes', 'evictions', 'expirations', 'rejected'],
 ]
 
-const names = { keys: placed(text), values: placed(text) }
+const bytesToText = new TextDecoder('latin1')
 
-/** Opens the cache of this name in a store, by the store's handle. */
-function open(core, store, name, { max = 0, maxSize = 0, ttl = OWN_TTL, ...named }) {
-  const { twindex_cache, twindex_codecs, twindex_close } = core.exports
-  const isNew = max > 0 || maxSize > 0
-  const codec = (given) => given?.name ?? (isNew ? DEFAULT_CODEC : '')
-  const places = (keys, values) =>
-    putTexts(core, { "cache's name": name, 'codec of the keys': keys, 'codec of the values': values })
-  core.tick()
-  // One that is there keeps its codecs where none are named.
-  let handle = core.status(
-    twindex_cache(store, ...places(named.keys?.name ?? '', named.values?.name ?? ''), 0, 0, OWN_TTL),
-  )
-  if (handle === 0) {
-    if (!isNew) throw needsSize()
-    handle = core.status(
-      twindex_cache(store, ...places(codec(named.keys), codec(named.values)), max, maxSize, ttl),
+/** A key of a map, for an item of a cache's codec. */
+const nameOf = (item) => (typeof item === 'string' ? item : bytesToText.decode(item))
+
+const limit = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
+
+/** The options that are numbers, as the module takes them. */
+const numbersOf = ({ capacity, maxEntries, ttl, timeToIdle, staleFor }) => [
+  ...[limit(capacity), limit(maxEntries)],
+  ...[ttl ?? NO_TIME, timeToIdle ?? NO_TIME, staleFor ?? NO_TIME],
+]
+
+/** Fails where the module is one without caches. */
+function checkCaches(core) {
+  if (core.exports.twindex_cache_new === undefined) {
+    throw makeError(
+      'TWINDEX_NOT_SUPPORTED',
+      "this module has no caches, which keeps it small: import { load } from 'twindex-wasm/caches'",
     )
   }
-  try {
-    core.status(twindex_codecs(handle))
-    const remembered = new Block(core).pair(names, PAIRS)
-    const { keys, values } = rememberedCodecs(name, named, remembered)
-    return { handle, name, names: remembered, codecs: { keys: placed(keys), values: placed(values) } }
-  } catch (error) {
-    twindex_close(handle)
-    throw error
-  }
 }
 
-/** Loads a cache from bytes into a store, and opens it. */
-function load(core, store, name, source, { max = 0, maxSize = 0, ttl = OWN_TTL, keys, values }) {
-  if (!ArrayBuffer.isView(source)) throw typeError('a cache is loaded from bytes', source)
-  const { twindex_cache_load, twindex_close, twindex_drop_cache } = core.exports
-  const bytes = viewBytes(source, 'dump')
-  const place = () => putText(core, 0, name, "cache's name")
-  const length = place()
-  core.tick()
-  const dumpLength = putBytes(core, length, bytes)
-  const { input } = core
-  const sizes = [max, maxSize, ttl]
-  const handle = core.status(twindex_cache_load(store, input, length, input + length, dumpLength, ...sizes))
-  try {
-    // Has its codecs compared with those that were named.
-    return open(core, store, name, { keys, values })
-  } catch (error) {
-    core.status(twindex_drop_cache(store, core.input, place()))
-    throw error
-  } finally {
-    twindex_close(handle)
-  }
-}
-
-/** A cache from bytes, in a store of its own. */
-function loadOwn(core, source, options) {
-  const read = readLoad(options)
-  const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
-  try {
-    return { ...load(core, own, OWN_NAME, source, read), own, computations: new Computations(), read }
-  } catch (error) {
-    core.exports.twindex_close(own)
-    throw error
-  }
-}
-
-function readLoad(options) {
-  const read = readCache(options, 'a load')
-  return { ...read, ...readCodecs(read) }
-}
-
-/** A cache in a store of its own. */
-function openOwn(core, options) {
+/** A new cache. */
+function open(core, options) {
+  checkCaches(core)
   const read = readCache(options, 'a cache')
-  const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
+  const codecs = readCodecs(read)
+  const label = putBytes(core, 0, labelOf(codecs))
+  core.tick()
+  const listens = Number(read.onEvict !== undefined)
+  const { twindex_cache_new } = core.exports
+  return describe(
+    core,
+    core.status(twindex_cache_new(...numbersOf(read), core.input, label, listens)),
+    read,
+    codecs,
+  )
+}
+
+/** A cache from the bytes of a saved one. */
+function load(core, source, options) {
+  checkCaches(core)
+  const read = readCache(options, 'a load')
+  const codecs = readCodecs(read)
+  if (!ArrayBuffer.isView(source)) throw typeError('a cache is loaded from bytes', source)
+  const length = putBytes(core, 0, viewBytes(source, 'dump'))
+  core.tick()
+  const listens = Number(read.onEvict !== undefined)
+  const { twindex_cache_load } = core.exports
+  return describe(
+    core,
+    core.status(twindex_cache_load(core.input, length, ...numbersOf(read), listens)),
+    read,
+    codecs,
+  )
+}
+
+/** What the class needs to know of a cache. */
+function describe(core, handle, read, named) {
   try {
-    const codecs = readCodecs({ keys: read.keys, values: read.values ?? OWN_VALUES })
+    core.status(core.exports.twindex_cache_label(handle))
+    const { names, keys, values } = labelledCodecs(core.answerBytes(), named)
     return {
-      ...open(core, own, OWN_NAME, { ...read, ...codecs }),
-      own,
-      computations: new Computations(),
+      handle,
+      names,
+      codecs: { keys: placed(keys), values: placed(values) },
+      flights: new Map(),
       read,
     }
   } catch (error) {
-    core.exports.twindex_close(own)
+    core.exports.twindex_close(handle)
     throw error
   }
 }
@@ -132,33 +110,29 @@ class BaseCache extends CacheLike {
   #codecs
   #keys
   #values
-  #computations
+  #listens
+  /** What is being computed and may still be kept, by name of the key. */
+  #leads = new Map()
 
-  constructor(core, store, opened) {
-    const { handle, own, codecs, computations } = opened
-    super(
-      store,
-      { ...opened, flights: computations.flights },
-      {
-        of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
-        select: (item) => this.#read(this.#callWith(core.exports.twindex_select, item)),
-        keep: (item) => this.#keep(item),
-        swap: (item, seen, next) => this.#swap(item, seen, next),
-        walk: (halves) => this.#walk(halves),
-        begin: (item) =>
-          computations.begin(item, (value, ttl = OWN_TTL) =>
-            this.#put(UPSERT, item, codecs.values.toItem(value, 'value'), ttl),
-          ),
-      },
-    )
+  constructor(core, opened) {
+    const { handle, codecs, read } = opened
+    super(opened, {
+      of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
+      select: (item) => this.#read(this.#callWith(core.exports.twindex_select, item)),
+      keep: (item) => this.#keep(item),
+      swap: (item, seen, next) => this.#swap(item, seen, next),
+      touch: (item, ttl = NO_TIME) => this.#callWith(core.exports.twindex_cache_touch, item, ttl) === 1,
+      walk: (halves) => this.#walk(halves),
+      evicted: () => this.#evicted(),
+      begin: (item) => this.#begin(item),
+    })
     this.#core = core
     this.#handle = handle
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
-    this.#computations = computations
-    // With a store of its own, the cache closes too.
-    core.forgotten.register(this, own ?? handle)
+    this.#listens = read.onEvict !== undefined
+    core.forgotten.register(this, handle)
   }
 
   async dump() {
@@ -167,7 +141,7 @@ class BaseCache extends CacheLike {
 
   dumpSync() {
     this.#core.tick()
-    this.#core.status(this.#core.exports.twindex_cache_dump(this.#handle))
+    this.#core.status(this.#core.exports.twindex_cache_save(this.#handle))
     return this.#core.answerBytes()
   }
 
@@ -178,7 +152,7 @@ class BaseCache extends CacheLike {
 
   figures() {
     const core = this.#core
-    core.status(core.exports.twindex_cache_figures(this.#handle))
+    core.status(core.exports.twindex_cache_stats(this.#handle))
     const figure = (at) => Number(core.view.getBigInt64(core.answerAt + 8 * at, true))
     return Object.fromEntries(FIGURES.map((name, at) => [name, figure(at) < 0 ? undefined : figure(at)]))
   }
@@ -198,19 +172,24 @@ class BaseCache extends CacheLike {
   }
 
   #write(verb, key, value, options) {
-    const ttl = readWrite(options) ?? OWN_TTL
+    const ttl = readWrite(options)
     const keyItem = this.#keys.toItem(key, 'key')
     return this.#put(verb, keyItem, this.#values.toItem(value, 'value'), ttl)
   }
 
-  #put(verb, keyItem, valueItem, ttl) {
+  #put(verb, keyItem, valueItem, ttl = NO_TIME) {
     const core = this.#core
     core.tick()
     const k = this.#keys.write(core, 0, keyItem, 'key')
     const v = this.#values.write(core, k, valueItem, 'value')
     const status = core.exports.twindex_cache_write(this.#handle, verb, core.input, k, core.input + k, v, ttl)
-    const isDone = core.status(status) === 1
-    if (isDone) this.#computations.changed(keyItem)
+    return this.#written(keyItem, core.status(status) === 1)
+  }
+
+  /** Ends a write that took effect or not, which may have evicted something. */
+  #written(item, isDone) {
+    if (isDone && this.#leads.size > 0) this.#leads.delete(nameOf(item))
+    if (this.#listens) this.tell()
     return isDone
   }
 
@@ -228,17 +207,21 @@ class BaseCache extends CacheLike {
 
   delete(key) {
     const item = this.#keys.toItem(key, 'key')
+    const isDone = this.#callWith(this.#core.exports.twindex_delete, item) === 1
     // Also where there is nothing yet: what is computed is older than this.
-    this.#computations.changed(item)
-    return this.#callWith(this.#core.exports.twindex_delete, item) === 1
+    this.#written(item, true)
+    return isDone
   }
 
   select(key) {
-    return this.#read(this.#call(this.#core.exports.twindex_select, key))
+    const value = this.#read(this.#call(this.#core.exports.twindex_select, key))
+    // It may have found expired pairs.
+    if (this.#listens) this.tell()
+    return value
   }
 
   peek(key) {
-    return this.#read(this.#call(this.#core.exports.twindex_cache_peek, key))
+    return this.#read(this.#call(this.#core.exports.twindex_cache_peek, key, 0))
   }
 
   #read(status) {
@@ -250,27 +233,28 @@ class BaseCache extends CacheLike {
     return this.#call(this.#core.exports.twindex_contains, key) === 1
   }
 
-  getRemainingTTL(key) {
-    if (this.#call(this.#core.exports.twindex_cache_ttl, key) === 0) return 0
+  ttl(key) {
+    if (this.#call(this.#core.exports.twindex_cache_ttl, key) === 0) return undefined
     const left = Number(this.#core.answerInteger)
     return left < 0 ? Number.POSITIVE_INFINITY : left
   }
 
   touch(key, ttl) {
-    const lifetime = readTtl(ttl) ?? OWN_TTL
+    const lifetime = readTtl(ttl) ?? NO_TIME
     return this.#call(this.#core.exports.twindex_cache_touch, key, lifetime) === 1
   }
 
   increment(key, by = 1) {
     const item = this.#keys.toItem(key, 'key')
     this.#callWith(this.#core.exports.twindex_increment, item, readAmount(by))
-    this.#computations.changed(item)
-    return like(by, this.#core.answerInteger)
+    const sum = like(by, this.#core.answerInteger)
+    this.#written(item, true)
+    return sum
   }
 
   #keep(item) {
     const core = this.#core
-    if (this.#callWith(core.exports.twindex_select, item) === 0) return undefined
+    if (this.#callWith(core.exports.twindex_cache_peek, item, 0) === 0) return undefined
     return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
@@ -287,27 +271,75 @@ class BaseCache extends CacheLike {
       ...[core.input + k, lengthOf(expected, e)],
       ...[core.input + k + e, lengthOf(value, v)],
     )
-    const isDone = core.status(status) === 1
-    if (isDone) this.#computations.changed(key)
-    return isDone
+    return this.#written(key, core.status(status) === 1)
   }
 
   clear() {
-    this.#computations.changed()
+    this.#leads.clear()
     this.#core.status(this.#core.exports.twindex_clear(this.#handle))
+  }
+
+  shrinkTo(capacity) {
+    const bytes = BigInt(readCount(capacity, 'a capacity'))
+    this.#core.status(this.#core.exports.twindex_cache_shrink(this.#handle, bytes))
+    if (this.#listens) this.tell()
   }
 
   #walk(want) {
     this.#core.tick()
     return new Walk(this, new TableBlocks(this.#core, this.#handle), this.#codecs, want)
   }
+
+  /** What `onEvict` is to be told. */
+  #evicted() {
+    this.#core.status(this.#core.exports.twindex_cache_evicted(this.#handle))
+    const block = new Block(this.#core)
+    const evicted = []
+    while (!block.isEmpty) {
+      const cause = CAUSES[block.length()]
+      const [keyLength, valueLength] = [block.length(), block.length()]
+      const [key, value] = [block.take(keyLength), block.take(valueLength)]
+      evicted.push(() => [
+        this.#keys.read(block.bytes, key, keyLength, 'key'),
+        this.#values.read(block.bytes, value, valueLength, 'value'),
+        cause,
+      ])
+    }
+    return evicted
+  }
+
+  /** A value that is there, or a computation of it: see shared/cache.js. */
+  #begin(item) {
+    const value = this.#read(this.#callWith(this.#core.exports.twindex_select, item))
+    if (value !== undefined) return { value }
+    const name = nameOf(item)
+    if (this.#leads.has(name)) {
+      const stale = this.#read(this.#callWith(this.#core.exports.twindex_cache_peek, item, 1))
+      return stale === undefined ? { wait: { outcome: async () => undefined, end() {} } } : { value: stale }
+    }
+    const lead = {
+      stands: () => this.#leads.get(name) === lead,
+      keep: (value, ttl) => {
+        const valueItem = this.#values.toItem(value, 'value')
+        if (!lead.stands()) return
+        lead.end()
+        this.#put(UPSERT, item, valueItem, ttl)
+      },
+      fail: () => lead.end(),
+      end: () => {
+        if (lead.stands()) this.#leads.delete(name)
+      },
+    }
+    this.#leads.set(name, lead)
+    return { lead }
+  }
 }
 
 /** The class of the caches of one instance of the module. */
 export function cacheClass(core) {
   return class Cache extends BaseCache {
-    constructor(options, store, opened = openOwn(core, options)) {
-      super(core, options === INTERNAL ? store : undefined, opened)
+    constructor(options, opened = open(core, options)) {
+      super(core, opened)
     }
 
     static async load(source, options) {
@@ -315,33 +347,7 @@ export function cacheClass(core) {
     }
 
     static loadSync(source, options) {
-      return new Cache(INTERNAL, undefined, loadOwn(core, source, options))
+      return new Cache(INTERNAL, load(core, source, options))
     }
   }
-}
-
-/** What is being computed for the cache of this name. */
-function computationsOf(all, name) {
-  if (!all.has(name)) all.set(name, new Computations())
-  return all.get(name)
-}
-
-/** What is being computed for a cache that was dropped is not for another one of its name. */
-export function dropComputations(all, name) {
-  all.get(name)?.changed()
-  all.delete(name)
-}
-
-/** The cache of this name in a store. `all` has what is being computed, by name of the cache. */
-export function openCache(Cache, core, store, handle, name, options, all) {
-  const read = readCache(options, 'a cache')
-  const opened = open(core, handle, name, { ...read, ...readCodecs(read) })
-  return new Cache(INTERNAL, store, { ...opened, computations: computationsOf(all, name), read })
-}
-
-/** The cache that is in these bytes, loaded into a store under this name. */
-export function loadCache(Cache, core, store, handle, name, source, options, all) {
-  const read = readLoad(options)
-  const opened = load(core, handle, name, source, read)
-  return new Cache(INTERNAL, store, { ...opened, computations: computationsOf(all, name), read })
 }

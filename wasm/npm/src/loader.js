@@ -28,7 +28,7 @@ export function loader(own, files) {
 async function classes(source, base, files) {
   const core = await instantiate(source, base)
   const Cache = cacheClass(core)
-  const Store = storeClass(core, Cache)
+  const Store = storeClass(core)
   // Checking is seldom, so its code and a module for it are loaded when they are needed, unless this module can do it.
   const filesCore = () => (core.exports.twindex_check ? core : instantiate(files))
   return {

@@ -1,7 +1,6 @@
 // Stores.
 
 import { Block } from './blocks.js'
-import { cacheClass, dropComputations, loadCache, openCache } from './cache.js'
 import { placed } from './codecs.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
@@ -30,16 +29,14 @@ export function loadStore(core, source, limit) {
   return core.status(core.exports.twindex_load(core.input, length, limitBits(limit)))
 }
 
-/** The class of the stores of one instance of the module, and of its caches. */
-export function storeClass(core, Cache = cacheClass(core)) {
+/** The class of the stores of one instance of the module. */
+export function storeClass(core) {
   return class Store {
     #handle
     #limit
     #closed = false
     /** The tables that were opened last, by their names: opening one again takes no other of the module's handles. */
     #tables = new Map()
-    /** What is being computed for caches, by their names. */
-    #computations = new Map()
 
     constructor(options, handle, limit) {
       if (options === INTERNAL) {
@@ -100,33 +97,6 @@ export function storeClass(core, Cache = cacheClass(core)) {
       core.status(core.exports.twindex_tables(this.#handle))
       const block = new Block(core)
       return Array.from({ length: core.answerCount }, () => block.pair(names, PAIRS))
-    }
-
-    cache(name, options) {
-      readString(name, "a cache's name")
-      return openCache(Cache, core, this, this.#handle, name, options, this.#computations)
-    }
-
-    async loadCache(name, source, options) {
-      return this.loadCacheSync(name, source, options)
-    }
-
-    loadCacheSync(name, source, options) {
-      readString(name, "a cache's name")
-      return loadCache(Cache, core, this, this.#handle, name, source, options, this.#computations)
-    }
-
-    caches() {
-      core.status(core.exports.twindex_caches(this.#handle))
-      const block = new Block(core)
-      return Array.from({ length: core.answerCount }, () => block.pair(names, PAIRS)[0])
-    }
-
-    dropCache(name) {
-      const length = putText(core, 0, readString(name, "a cache's name"), "cache's name")
-      const isDropped = core.status(core.exports.twindex_drop_cache(this.#handle, core.input, length)) === 1
-      if (isDropped) dropComputations(this.#computations, name)
-      return isDropped
     }
 
     dropTable(name) {

@@ -7,9 +7,9 @@ import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
-import { PAIRS, Pairs } from './shared/table.js'
+import { PAIRS, TableLike } from './shared/table.js'
 
-export class Table extends Pairs {
+export class Table extends TableLike {
   #core
   #handle
   #index
@@ -33,10 +33,6 @@ export class Table extends Pairs {
     this.#keys = codecs.keys
     this.#values = codecs.values
     core.forgotten.register(this, handle)
-  }
-
-  get index() {
-    return this.#index
   }
 
   get size() {

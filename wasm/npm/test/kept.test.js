@@ -495,15 +495,12 @@ test('closeSync and using close the file and give the lock up at once', async ()
   assert.equal(place.released, 3)
 })
 
-test('a kept store has no caches, and stores made beside it are not kept', async () => {
+test('stores made beside a kept store are not kept', async () => {
   const place = new Place()
   const store = await open(place)
-  const refused = { code: 'TWINDEX_NOT_SUPPORTED', message: /keeps tables alone/ }
-  assert.throws(() => store.cache('c', { max: 10 }), refused)
   const before = place.bytes
   const other = new store.constructor()
   other.table('t').set('a', '1')
-  assert.equal(other.cache('c', { max: 10 }).set('a', '1').size, 1)
   other.closeSync()
   assert.deepEqual(place.bytes, before)
   store.table('t').set('b', '2')

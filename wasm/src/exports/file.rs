@@ -76,7 +76,6 @@ extern "C" fn twindex_file(store: u32, salt: u64) -> i32 {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = match journal {
             Some(journal) => Rc::clone(journal),
-            None if !engine.caches().is_empty() => return Err(Failure::Refused(Refusal::Cache).into()),
             None => Rc::new(RefCell::new(Journal::new(engine))),
         };
         state.log.expect_in(&journal, 0)?;
@@ -120,7 +119,6 @@ extern "C" fn twindex_refuse(store: u32, why: u32) -> i32 {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = match journal {
             Some(journal) => Rc::clone(journal),
-            None if !engine.caches().is_empty() => return Err(Failure::Refused(Refusal::Cache).into()),
             None => Rc::new(RefCell::new(Journal::new(engine))),
         };
         journal.borrow_mut().refusal = Some(refusal);

@@ -1,5 +1,6 @@
 //! Every function that a host can call.
 
+#[cfg(feature = "caches")]
 mod cache;
 #[cfg(feature = "files")]
 mod check;

@@ -102,14 +102,14 @@ extern "C" fn twindex_scan(
 extern "C" fn twindex_iter(table: u32) -> i32 {
     call(|state| {
         reserve::ensure_object()?;
-        let (iterator, store) = if let Object::Cache { cache, store } = state.handles.object(table)? {
-            (Iterator::of_cache(cache), *store)
+        let (iterator, owner) = if let Object::Cache(cache) = state.handles.object(table)? {
+            (Iterator::of_cache(cache), table)
         } else {
             let (table, store) = state.handles.table_and_store(table)?;
             (Iterator::new(table)?, store)
         };
         let iterator = Box::new(iterator);
-        state.handles.open_as_status(Object::Iterator { store, iterator })
+        state.handles.open_as_status(Object::Iterator { owner, iterator })
     })
 }
 

@@ -101,12 +101,11 @@ fn open(
     handles.open_as_status(Object::Table { store: handle, table, logged })
 }
 
-/// Answers with the names of the codecs of the keys and values of a table or a cache, as a packed pair.
+/// Answers with the names of the codecs of the keys and values of a table, as a packed pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_codecs(table: u32) -> i32 {
     call(|state| {
-        let pairs = state.handles.pairs(table)?;
-        let (keys, values) = pairs.codecs();
+        let (keys, values) = state.handles.table(table)?.codecs();
         let output = state.output.start();
         block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
         output.finish(1);

@@ -4,6 +4,8 @@ use twindex::Write;
 
 use crate::answer;
 use crate::buffers::Place;
+use crate::pairs::Pairs;
+use crate::read::read;
 use crate::state::call;
 
 /// A write of one pair: 1 where it took effect, 0 where not.
@@ -65,12 +67,21 @@ extern "C" fn twindex_delete(handle: u32, key: usize, key_length: usize) -> i32 
 extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
         let key = state.buffers.bytes((key, key_length))?;
-        // The value stays where it is until a call changes the table.
-        let show = |value: &[u8]| {
-            answer::set_bytes(value, 0);
-            Ok(())
-        };
-        Ok(state.handles.pairs(handle)?.read(key, show)?.into())
+        match state.handles.pairs(handle)? {
+            // The value stays where it is until a call changes the table.
+            Pairs::Table(table, _) => Ok(read(table, key, |value| {
+                answer::set_bytes(value, 0);
+                Ok(())
+            })?
+            .into()),
+            pairs @ Pairs::Cache(_) => {
+                // A look-up may move pairs of a cache.
+                let output = state.output.start();
+                let is_there = pairs.read(key, |value| output.push(value))?;
+                output.finish(0);
+                Ok(is_there.into())
+            }
+        }
     })
 }
 

@@ -67,12 +67,15 @@ exports! {
     iter = "twindex_iter" (u32);
     iter_next_many = "twindex_iter_next_many" (u32, u32, u32);
     set_time = "twindex_set_time" (f64);
-    cache = "twindex_cache" (u32, u32, u32, u32, u32, u32, u32, f64, f64, f64);
-    cache_dump = "twindex_cache_dump" (u32);
-    cache_load = "twindex_cache_load" (u32, u32, u32, u32, u32, f64, f64, f64);
-    cache_figures = "twindex_cache_figures" (u32);
+    cache_new = "twindex_cache_new" (u64, u64, f64, f64, f64, u32, u32, u32);
+    cache_save = "twindex_cache_save" (u32);
+    cache_load = "twindex_cache_load" (u32, u32, u64, u64, f64, f64, f64, u32);
+    cache_label = "twindex_cache_label" (u32);
+    cache_stats = "twindex_cache_stats" (u32);
+    cache_shrink = "twindex_cache_shrink" (u32, u64);
+    cache_evicted = "twindex_cache_evicted" (u32);
     cache_write = "twindex_cache_write" (u32, u32, u32, u32, u32, u32, f64);
-    cache_peek = "twindex_cache_peek" (u32, u32, u32);
+    cache_peek = "twindex_cache_peek" (u32, u32, u32, u32);
     cache_ttl = "twindex_cache_ttl" (u32, u32, u32);
     cache_touch = "twindex_cache_touch" (u32, u32, u32, f64);
 }

@@ -64,8 +64,10 @@ pub(crate) struct Guest {
 
 /// The bytes of the module that is tested.
 pub(crate) fn module_bytes() -> Vec<u8> {
-    let path = std::env::var_os("TWINDEX_WASM")
-        .map_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/npm/twindex.wasm").into(), PathBuf::from);
+    let path = std::env::var_os("TWINDEX_WASM").map_or_else(
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/npm/twindex.caches.wasm").into(),
+        PathBuf::from,
+    );
     std::fs::read(&path).unwrap_or_else(|error| {
         panic!(
             "{}: {error}\nBuild the module with `node wasm/npm/scripts/build.mjs`, \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wasmtime::{Config, ExternType};
+use wasmtime::{Config, Engine, ExternType, Module};
 
 use crate::exports::{NAMES, OF_FILES};
 use crate::guest::{ALL_MEMORY, EXCLUDED, Guest, INCLUDED, NONE, PREFIX, call, compile};
@@ -28,6 +28,16 @@ fn it_imports_nothing_and_exports_what_is_documented() {
     for name in NAMES.iter().chain(OF_FILES) {
         assert!(page.contains(&format!("`{name}(")), "docs/wasm.md does not describe {name}");
     }
+}
+
+#[test]
+fn the_smallest_module_has_everything_but_caches() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/npm/twindex.wasm");
+    let module = Module::from_file(&Engine::default(), path).expect("the module compiles");
+    let functions: BTreeSet<_> =
+        module.exports().filter(|export| export.ty().func().is_some()).map(|export| export.name()).collect();
+    let is_of_caches = |name: &&&str| name.starts_with("twindex_cache_") || **name == "twindex_set_time";
+    assert_eq!(functions, NAMES.iter().filter(|name| !is_of_caches(name)).copied().collect());
 }
 
 /// The keys of a hash table in the order of their hashes, in an instance that was given this secret.

@@ -1,0 +1,155 @@
+//! Caches behind handles: each verb with an error for memory that ends, and for what a cache refuses.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use twindex::{Error, Write, check_key};
+use twindex_cache::{Cache, Error as CacheError, MIN_CAPACITY};
+
+use crate::answer::Output;
+use crate::failure::{self, Failed, Failure};
+use crate::reserve;
+
+/// Shows a value.
+pub(crate) type Show<'s> = &'s mut dyn FnMut(&[u8]) -> Result<(), Failed>;
+
+/// The pairs that a cache has evicted since the host asked last.
+pub(crate) type Evicted = Arc<Mutex<Output>>;
+
+#[derive(Clone)]
+pub(crate) struct Cached(pub(crate) Cache, pub(crate) Evicted);
+
+impl Cached {
+    /// Shows the value of a key, which counts as a use; whether the key is there.
+    pub(crate) fn read(&self, key: &[u8], show: Show<'_>) -> Result<bool, Failed> {
+        Ok(self.0.get_with(key, show).transpose()?.is_some())
+    }
+
+    /// The same, which does not count as a use.
+    pub(crate) fn peek(&self, key: &[u8], show: Show<'_>) -> Result<bool, Failed> {
+        Ok(self.0.peek_with(key, show).transpose()?.is_some())
+    }
+
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        self.0.contains(key)
+    }
+
+    /// Does a verb for a pair that lives this long, or as long as the cache says; whether it took effect.
+    pub(crate) fn write(
+        &self,
+        write: Write,
+        key: &[u8],
+        value: &[u8],
+        ttl: Option<Duration>,
+    ) -> Result<bool, Failed> {
+        check_key(key)?;
+        reserve::ensure(key.len() + value.len())?;
+        Ok(match (write, ttl) {
+            (Write::Insert, ttl) => self.0.insert_if_absent(key, value, ttl)?,
+            (Write::Replace, ttl) => self.0.replace(key, value, ttl)?,
+            (Write::Upsert, None) => self.0.insert(key, value)?,
+            (Write::Upsert, Some(ttl)) => self.0.insert_for(key, value, ttl)?,
+        })
+    }
+
+    pub(crate) fn delete(&self, key: &[u8]) -> bool {
+        self.0.remove(key)
+    }
+
+    pub(crate) fn increment(&self, key: &[u8], by: i64) -> Result<i64, Failed> {
+        check_key(key)?;
+        Ok(self.0.increment(key, by)?)
+    }
+
+    pub(crate) fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, Failed> {
+        check_key(key)?;
+        Ok(self.0.compare_and_swap(key, expected, new)?)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.0.memory()
+    }
+
+    /// Shows a part of the pairs: where the next one begins, if there is one.
+    pub(crate) fn walk(&self, from: u64, show: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
+        self.0.walk(from, show)
+    }
+}
+
+/// Why a cache refused. The texts of the crate would take kilobytes of code, for times.
+pub(crate) enum Refused {
+    /// It is to hold nothing, or has no bound.
+    Capacity {
+        bytes: Option<usize>,
+        entries: Option<usize>,
+    },
+    Time,
+    NoClock,
+    NotAnInteger,
+    /// A changed pair does not fit.
+    NoRoom {
+        bytes: usize,
+    },
+}
+
+impl Refused {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Capacity { .. } => failure::CAPACITY,
+            Self::Time => failure::TTL,
+            Self::NoClock => failure::NO_CLOCK,
+            Self::NotAnInteger => failure::NOT_AN_INTEGER,
+            Self::NoRoom { .. } => failure::NO_ROOM,
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Capacity { bytes: Some(bytes), .. } => {
+                return write!(f, "a capacity of {bytes} bytes is too small, the minimum is {MIN_CAPACITY}");
+            }
+            Self::NoRoom { bytes } => return write!(f, "the cache has no room for a pair of {bytes} bytes"),
+            Self::Capacity { entries: Some(_), .. } => "a cache of 0 entries holds nothing, the minimum is 1",
+            Self::Capacity { .. } => "a cache needs a capacity in bytes or a number of entries",
+            Self::Time => "a time to live or to idle is more than 0 milliseconds and at most 1000 years",
+            Self::NoClock => "a pair is to expire, and the cache was made before twindex_set_time",
+            Self::NotAnInteger => "the value is not a decimal integer of 64 bits",
+        })
+    }
+}
+
+impl From<CacheError> for Failed {
+    #[cold]
+    #[inline(never)]
+    fn from(error: CacheError) -> Self {
+        let refused = match error {
+            CacheError::Capacity { bytes, entries } => Refused::Capacity { bytes, entries },
+            CacheError::Ttl { .. } => Refused::Time,
+            CacheError::NoClock => Refused::NoClock,
+            CacheError::NotAnInteger => Refused::NotAnInteger,
+            CacheError::NoRoom { needed } => Refused::NoRoom { bytes: needed },
+            CacheError::ValueTooLarge { len } => return Error::ValueTooLarge { len }.into(),
+            CacheError::Overflow { value, by } => return Error::Overflow { value, by }.into(),
+            CacheError::Corrupt { offset, what } => return Error::Corrupt { offset, what }.into(),
+            // Keys are checked before, nobody waits, and what is written is memory.
+            _ => return Failure::NoMemory { bytes: 0 }.into(),
+        };
+        Failure::Cache(refused).into()
+    }
+}
