@@ -21,7 +21,7 @@ pub(crate) type Done = Result<u8, Failure>;
 const GROUP: usize = 1024;
 
 pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
-    if twindex_durable::cache::holds_cache(path).unwrap_or(false) {
+    if twindex_durable::holds_cache(path).unwrap_or(false) {
         print_fields(cache_fields(path)?)?;
         return Ok(OK);
     }
@@ -59,8 +59,8 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
 
 /// What `info` says of a saved cache.
 fn cache_fields(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let pairs = twindex_durable::cache::check_cache(path)?;
-    let cache = twindex_cache::Cache::new(twindex_durable::cache::read_cache(path)?.options())?;
+    let pairs = twindex_durable::check_cache(path)?;
+    let cache = twindex_cache::Cache::new(twindex_durable::read_cache(path)?.options())?;
     let size = path.metadata().map_or(0, |file| file.len());
     let mut fields = vec![
         ("file", path.display().to_string()),
@@ -93,8 +93,8 @@ fn print_fields(fields: Vec<(String, String)>) -> Result<(), Failure> {
 }
 
 pub(crate) fn check(path: &Path, limit: Option<usize>) -> Done {
-    if twindex_durable::cache::holds_cache(path).unwrap_or(false) {
-        let pairs = HumanCount(twindex_durable::cache::check_cache(path)?);
+    if twindex_durable::holds_cache(path).unwrap_or(false) {
+        let pairs = HumanCount(twindex_durable::check_cache(path)?);
         writeln!(io::stdout(), "{}: a cache, its {pairs} pairs are whole", path.display())
             .map_err(|error| to_stdout(&error))?;
         return Ok(OK);

@@ -401,7 +401,7 @@ fn info_and_check_know_caches() {
     let options = CacheOptions::max_entries(100).and_capacity(1 << 20).ttl(Duration::from_secs(90));
     let cache = Cache::new(options.label(encode_codecs("str", "json"))).unwrap();
     cache.insert("/", "1").unwrap();
-    twindex_durable::cache::save_cache(&cache, &path).unwrap();
+    twindex_durable::save_cache(&cache, &path).unwrap();
     let told = twindex(&[&"info", &path]).expect(0).out;
     for line in
         ["version 1, a cache", "pairs         1", "1.00 MiB", "100 pairs", "90s", "str keys, json values"]

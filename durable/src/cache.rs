@@ -14,7 +14,7 @@ use crate::whole::{WholeFile, read_file, replace_file};
 ///
 /// ```
 /// use twindex_cache::{Cache, CacheOptions};
-/// use twindex_durable::cache::{read_cache, save_cache};
+/// use twindex_durable::{read_cache, save_cache};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("pages.twx");

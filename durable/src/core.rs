@@ -9,7 +9,6 @@ use std::time::SystemTime;
 
 use twindex_format::{Progress, Torn, limit_while_loading};
 
-use crate::clock;
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
@@ -105,7 +104,6 @@ const MOST_IDS: u32 = 1 << 31;
 
 impl Core {
     pub(crate) fn in_memory(engine: twindex::Store) -> Self {
-        clock::wind(&engine);
         let names = engine.tables();
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
@@ -167,7 +165,6 @@ impl Core {
             Notice::LogTorn(offset, bytes).tell(path);
         }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
-        clock::wind(&engine);
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
         if let Some(found) = found {
             next_id = found.loader.next_id();

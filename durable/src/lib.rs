@@ -24,9 +24,7 @@
 //! cache.
 
 mod batch;
-#[doc(hidden)]
-pub mod cache;
-mod clock;
+mod cache;
 mod compact;
 mod core;
 mod disk;
@@ -65,6 +63,7 @@ pub use twindex_format as format;
 pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
 
 pub use crate::batch::Batch;
+pub use crate::cache::{check_cache, holds_cache, read_cache, save_cache};
 pub use crate::error::{Error, Result};
 pub use crate::feed::{ChangeSet, Changes, Effect, FeedFile, TableChange};
 pub use crate::memory::spawn;
@@ -75,9 +74,7 @@ pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
-pub use crate::whole::{
-    load, load_within, open_cache, read_cache, read_file, replace_file, save, save_cache,
-};
+pub use crate::whole::{load, load_within, read_file, replace_file, save};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].
 pub fn open(path: impl AsRef<Path>) -> Result<Store> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use twindex::Result;
 use twindex_format::{LogEnd, Torn, load_into};
 
-use crate::clock;
 use crate::disk::File;
 use crate::log::End;
 use crate::options::ProgressFn;
@@ -26,7 +25,6 @@ pub(crate) fn load(
     progress: &mut ProgressFn,
 ) -> Result<Found> {
     let store = twindex::Store::new();
-    clock::wind(&store);
     let found = load_into(&store, memory_limit, |store| {
         twindex_format::open(&**file, store.clone(), has_writer, progress)
     })?;

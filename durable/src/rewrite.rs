@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use twindex_format::{
     HEAD_BYTES, History, Kind, LogReader, Operations, Position, Progress, write_tables_after,
@@ -284,12 +284,6 @@ impl<'d> New<'d> {
         let path = &self.beside;
         self.dump = written.map_err(|error| Error::of_file(path, error))?.bytes;
         Ok(())
-    }
-
-    pub(crate) fn dump_cache(&mut self, cache: &twindex::Cache) -> Result<()> {
-        let written = twindex_format::write_cache(cache, SystemTime::now(), self, &mut |_| {});
-        let path = &self.beside;
-        written.map(drop).map_err(|error| Error::of_file(path, error))
     }
 
     /// Says, behind the dump, where the log that follows is in the store's history.

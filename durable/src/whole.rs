@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
 
-use twindex::{Cache, Error, Result, Store};
-use twindex_format::{Progress, SavedCache, check_cache_lengths, load_into};
+use twindex::{Error, Result, Store};
+use twindex_format::{Progress, load_into};
 
+use crate::cache;
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
@@ -18,7 +19,6 @@ use crate::lock::{Make, pid};
 use crate::options::ProgressFn;
 use crate::paths::resolve;
 use crate::rewrite::{New, replace};
-use crate::{cache, clock};
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
@@ -133,53 +133,6 @@ fn check_not_empty(file: &dyn File) -> Result<()> {
     Ok(())
 }
 
-/// Writes the cache, with the times at which its pairs expire, to the file at `path`. Replaces the file as [`save`] does, and
-/// fails as it does.
-///
-/// ```
-/// use std::time::SystemTime;
-/// use twindex_durable::twindex::{CacheOptions, Store};
-///
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("pages.twx");
-/// let pages = Store::new().cache("pages", CacheOptions::bytes(64 << 20))?;
-/// pages.upsert("/", "<h1>Hello")?;
-/// twindex_durable::save_cache(&pages, &path)?;
-///
-/// let saved = twindex_durable::read_cache(&path)?;
-/// let options = saved.options();
-/// let pages = saved.load(&Store::new(), "pages", options, SystemTime::now())?;
-/// assert_eq!(pages.select("/").as_deref(), Some(&b"<h1>Hello"[..]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn save_cache(cache: &Cache, path: impl AsRef<Path>) -> Result<()> {
-    save_by(&resolve(path.as_ref()), Make::IfAbsent, &mut |new| new.dump_cache(cache)).map_err(to_engine)
-}
-
-/// The cache in the file at `path`, of which the beginning was read.
-///
-/// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it does not begin as that of a
-/// cache does. An empty file counts as none ([`NotFound`](io::ErrorKind::NotFound)): a first save that is under way, or was
-/// cut short, leaves one.
-pub fn read_cache(path: impl AsRef<Path>) -> Result<SavedCache<Box<dyn Read + Send>>> {
-    SavedCache::read(open_cache(path)?)
-}
-
-/// What [`read_cache`] reads, for a binding that looks at signals meanwhile.
-#[doc(hidden)]
-pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
-    let path = resolve(path.as_ref());
-    let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_lengths(&*file).map(|()| file));
-    let file = open().map_err(|error| name_path(error, &path))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 18, WholeFile { file, path, offset: 0 })))
-}
-
-/// That there is a cache, and no record of it claims more memory than what was really written.
-fn check_lengths(file: &dyn File) -> Result<()> {
-    check_not_empty(file)?;
-    check_cache_lengths(file)
-}
-
 /// A file from its start to its end.
 pub(crate) struct WholeFile {
     pub(crate) file: Arc<dyn File>,
@@ -239,7 +192,6 @@ pub fn load_within(
 fn read_whole(path: &Path, memory_limit: Option<usize>, progress: &mut ProgressFn) -> Result<Store> {
     let file = RealDisk.open(path, None)?;
     let store = Store::new();
-    clock::wind(&store);
     let found = load_into(&store, memory_limit, |store| {
         twindex_format::open(&*file, store.clone(), &|| RealDisk.has_writer(path), progress)
     })?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tempfile::tempdir;
 use twindex_cache::{Cache, CacheOptions, Error, Result, Ttl};
-use twindex_durable::cache::{check_cache, holds_cache, read_cache, save_cache};
 use twindex_durable::twindex::Index;
 use twindex_durable::{Store, check, load, read_file, recover, replace_file, save};
+use twindex_durable::{check_cache, holds_cache, read_cache, save_cache};
 
 fn pages(count: u32) -> Cache {
     let cache = Cache::new(CacheOptions::capacity(4 << 20)).unwrap();

@@ -347,7 +347,7 @@ fn a_hole_in_a_cache_takes_no_memory() {
     let _alone = alone();
     let folder = tempdir().expect("a folder for temporary files");
     let path = folder.path().join("cache.twx");
-    twindex_durable::cache::save_cache(&Cache::new(CacheOptions::max_entries(10)).unwrap(), &path).unwrap();
+    twindex_durable::save_cache(&Cache::new(CacheOptions::max_entries(10)).unwrap(), &path).unwrap();
     let whole = fs::metadata(&path).unwrap().len();
     let file = File::options().write(true).open(&path).unwrap();
     let end = whole - 24;
@@ -357,9 +357,9 @@ fn a_hole_in_a_cache_takes_no_memory() {
     for checks in [false, true] {
         let (refused, peak) = measured(|| {
             if checks {
-                twindex_durable::cache::check_cache(&path).map(drop)
+                twindex_durable::check_cache(&path).map(drop)
             } else {
-                twindex_durable::cache::read_cache(&path).map(drop)
+                twindex_durable::read_cache(&path).map(drop)
             }
         });
         assert!(
