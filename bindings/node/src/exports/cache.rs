@@ -1,7 +1,7 @@
 //! What only caches have: see [`super::verbs`] for the rest. Times are in milliseconds: `undefined` for the cache's own, `Infinity`
 //! for ever. Where the last argument is `isLater`, the answer is a promise if that is 1.
 
-use std::io::{self, Cursor, Read};
+use std::io::{Cursor, Read};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -80,17 +80,10 @@ pub(crate) fn load_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn save_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (cache, path) = (cache(call, state)?.clone(), call.string(1)?);
     let task = move || {
-        twindex_durable::replace_file(path, |to| cache.save(to).map_err(io_error))?;
+        twindex_durable::cache::save_cache(&cache, path)?;
         Ok(Outcome::Nothing)
     };
     task::run(call.js, state, call.flag(2), Box::new(task))
-}
-
-fn io_error(error: Error) -> io::Error {
-    match error {
-        Error::Io(error) => error,
-        error => io::Error::other(error.to_string()),
-    }
 }
 
 /// `dumpCache(cache, isLater)`: a `Buffer`.
