@@ -80,7 +80,7 @@ pub(crate) fn load_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn save_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (cache, path) = (cache(call, state)?.clone(), call.string(1)?);
     let task = move || {
-        twindex_durable::cache::save_cache(&cache, path)?;
+        twindex_durable::save_cache(&cache, path)?;
         Ok(Outcome::Nothing)
     };
     task::run(call.js, state, call.flag(2), Box::new(task))
