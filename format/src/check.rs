@@ -1,18 +1,16 @@
 //! Looking for damage in a file, and saving what is left.
 
-use std::io::BufReader;
 use std::iter;
 
 use twindex::{Error, Index, Result, Store, TableOptions};
 
-use crate::cache::SavedCache;
 use crate::entry::TableEntry;
 use crate::loader::{Loader, table_of_pairs};
 use crate::log::{LogReader, Torn};
 use crate::operation::Operation;
 use crate::progress::Progress;
-use crate::record::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE, VERSION};
-use crate::source::{FileReader, ReadAt, is_believed};
+use crate::record::{HEADER_BYTES, Header, Kind, OUT_OF_PLACE, VERSION};
+use crate::source::ReadAt;
 use crate::varint::number;
 
 /// Bytes of a file that are not what was written there.
@@ -30,7 +28,7 @@ pub struct Damage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The version of the format: 1 for a store, 2 for a cache.
+    /// The version of the format.
     pub version: u32,
     /// The bytes of the file.
     pub bytes: u64,
@@ -50,20 +48,17 @@ pub struct Report {
     pub torn: Option<Torn>,
 }
 
-/// Reads a whole file, of a store or of a cache. Verifies every checksum, and that what is under it can be loaded into so many
+/// Reads a whole file. Verifies every checksum, and that what is under it can be loaded into so many
 /// bytes of memory: [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an
 /// empty store.
 ///
-/// Fails with [`Error::Corrupt`] where the file is neither at all; any other damage is in the report.
+/// Fails with [`Error::Corrupt`] where the file is no store's at all; any other damage is in the report.
 pub fn check(
     file: &dyn ReadAt,
     memory_limit: usize,
     has_writer: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report> {
-    if version(file)? == Some(CACHE_VERSION) {
-        return check_cache(file, memory_limit, progress);
-    }
     salvage(file, memory_limit, has_writer, progress).map(|(report, _)| report)
 }
 
@@ -108,70 +103,6 @@ pub fn salvage(
     }
     Ok((reading.report, reading.loader.store().clone()))
 }
-
-/// The version of the format that a file names.
-fn version(file: &dyn ReadAt) -> Result<Option<u32>> {
-    let mut header = [0; HEADER_BYTES];
-    let read = file.read_at(0, &mut header)?;
-    Ok(match Header::decode_version(&header[..read], CACHE_VERSION) {
-        // A wrong checksum of its header is damage like any other.
-        Err(Error::Corrupt { offset: 0..=8, .. }) => None,
-        Ok(_) | Err(Error::Corrupt { .. }) => Some(CACHE_VERSION),
-        Err(error) => return Err(error),
-    })
-}
-
-// --- caches
-
-/// Reads the file of a cache, of which the header was right, as far as it can be read.
-fn check_cache(file: &dyn ReadAt, memory_limit: usize, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
-    let bytes = file.len()?;
-    let mut report = Report { version: CACHE_VERSION, bytes, dump_bytes: bytes, ..Report::default() };
-    let mut reader = LogReader::of_file(file, 0, bytes, HEADER_BYTES as u64).with_limit(memory_limit);
-    while reader.record()?.is_some() {
-        report.records += 1;
-    }
-    let checked = check_cache_lengths(file)
-        .and_then(|()| SavedCache::read(BufReader::new(FileReader { file, offset: 0 })))
-        .and_then(SavedCache::check);
-    match checked {
-        Ok(done) => {
-            (report.dump_pairs, report.dump_bytes) = (done.pairs, done.bytes);
-            progress(done);
-        }
-        Err(Error::Corrupt { offset, what }) => {
-            report.damage.push(Damage { offset, bytes: bytes - offset, what });
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(report)
-}
-
-/// Checks that no record of a cache's file claims more memory than what was really written, and that nothing follows the last one.
-pub fn check_cache_lengths(file: &dyn ReadAt) -> Result<()> {
-    let (len, mut at, mut head) = (file.len()?, HEADER_BYTES as u64, [0; HEAD_BYTES]);
-    if version(file)?.is_none() {
-        return Ok(());
-    }
-    while file.read_at(at, &mut head)? == HEAD_BYTES
-        && let Some(found) = Head::decode(0, at, &head)
-    {
-        let start = at + HEAD_BYTES as u64;
-        if found.length > len.saturating_sub(start) || !is_believed(file, start, &found)? {
-            return Err(Error::Corrupt {
-                offset: at,
-                what: "a record is cut, or its checksum does not match",
-            });
-        }
-        at = start + found.length;
-        if found.kind == Kind::End && at < len {
-            return Err(Error::Corrupt { offset: at, what: "the file goes on behind the cache's end" });
-        }
-    }
-    Ok(())
-}
-
-// --- stores
 
 struct Reading<'r> {
     loader: Loader,

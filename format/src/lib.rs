@@ -24,7 +24,7 @@
 //! | to | use |
 //! |---|---|
 //! | frame records | [`Header`], [`Head`], [`seal`], [`synced`] |
-//! | write a dump | [`write_tables`], [`write_cache`] |
+//! | write a dump | [`write_tables`] |
 //! | write a log | [`Operations`] of [`Operation`]s |
 //! | read the changes of a file in order, keep them in another file | [`LogCursor`], [`History`], [`write_tables_after`] |
 //! | apply records to a store | [`Loader`] |
@@ -32,7 +32,6 @@
 //! | open a file that can be read at any offset | [`open`], [`LogReader`] |
 //! | look for damage, and save what is left | [`check`], [`salvage`] |
 
-mod cache;
 mod check;
 mod checksum;
 mod entry;
@@ -56,8 +55,7 @@ use std::io::{Read, Write};
 
 use twindex::{Result, Store};
 
-pub use crate::cache::{SavedCache, write_cache};
-pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
+pub use crate::check::{Damage, Report, check, salvage};
 pub use crate::entry::{TableEntry, decode_codecs, encode_codecs};
 pub use crate::history::{Each, History, LogCursor, Place, Rest, TableInfo, TableInfos};
 pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
@@ -66,8 +64,7 @@ pub use crate::log::{LogReader, Torn};
 pub use crate::operation::{Operation, Operations, Position};
 pub use crate::progress::{Progress, ProgressFn};
 pub use crate::record::{
-    CACHE_MAGIC, CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced,
-    synced_by,
+    CACHE_MAGIC, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced, synced_by,
 };
 pub use crate::source::{ReadAt, Stamp};
 pub use crate::unpack::Unpacked;

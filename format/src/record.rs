@@ -13,8 +13,6 @@ const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
 pub const VERSION: u32 = 1;
 /// How the file of a saved cache begins. The crate of caches writes and reads it.
 pub const CACHE_MAGIC: &[u8; 8] = b"twxcache";
-/// The version of a file that holds a cache. Releases that cannot read caches refuse it.
-pub const CACHE_VERSION: u32 = 2;
 /// The bytes of a header.
 pub const HEADER_BYTES: usize = 24;
 /// The bytes of a record before its payload.
@@ -67,21 +65,13 @@ pub struct Header {
 impl Header {
     /// Encodes a header with this salt.
     pub fn encode(salt: u64) -> Vec<u8> {
-        Self::encode_version(VERSION, salt)
-    }
-
-    pub(crate) fn encode_version(version: u32, salt: u64) -> Vec<u8> {
-        let mut bytes = [&MAGIC[..], &version.to_le_bytes(), &salt.to_le_bytes()].concat();
+        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &salt.to_le_bytes()].concat();
         bytes.extend(crc32(0, &bytes).to_le_bytes());
         bytes
     }
 
     /// Decodes the header from the first bytes of a file. More bytes may follow.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Self::decode_version(bytes, VERSION)
-    }
-
-    pub(crate) fn decode_version(bytes: &[u8], version: u32) -> Result<Self> {
         let Some(bytes) = bytes.get(..HEADER_BYTES) else {
             return corrupt(0, "it ends within the header");
         };
@@ -91,14 +81,8 @@ impl Header {
         if bytes[..8] != MAGIC {
             return corrupt(0, "it does not begin as a Twindex file does");
         }
-        let found = number(&bytes[8..12]) as u32;
-        if found != version {
-            let what = match found {
-                VERSION => "it holds a store, not a cache",
-                CACHE_VERSION => "it holds a cache, not a store",
-                _ => "a version that this release does not know",
-            };
-            return corrupt(8, what);
+        if number(&bytes[8..12]) != VERSION.into() {
+            return corrupt(8, "a version that this release does not know");
         }
         let (bytes, crc) = bytes.split_at(HEADER_BYTES - 4);
         if number(crc) as u32 != crc32(0, bytes) {

@@ -5,7 +5,7 @@ use std::io::Read;
 use twindex::{Result, Store};
 
 use crate::loader::Loader;
-use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE, VERSION, corrupt};
+use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE, corrupt};
 
 /// The bytes behind a log are read in pieces of this size.
 const PIECE: u64 = 1 << 16;
@@ -13,7 +13,7 @@ const PIECE: u64 = 1 << 16;
 /// Reads a whole file: the dump, and the log if there is one.
 pub(crate) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
     let mut source = Source { reader, offset: 0, payload: Vec::new() };
-    let Header { salt } = source.header(VERSION)?;
+    let Header { salt } = source.header()?;
     let mut loader = Loader::new(store.clone());
     let mut pairs = 0;
     while let Some((kind, offset)) = source.next(salt, pairs)? {
@@ -49,9 +49,9 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    pub(crate) fn header(&mut self, version: u32) -> Result<Header> {
+    fn header(&mut self) -> Result<Header> {
         self.read(HEADER_BYTES as u64)?;
-        Header::decode_version(&self.payload, version)
+        Header::decode(&self.payload)
     }
 
     /// Reads the next record. `None` if no record starts here.

@@ -1,7 +1,6 @@
-//! The tests of dumps and of saved caches in one program.
+//! The tests of dumps in one program.
 
 mod dump;
-mod saved_cache;
 mod verdicts;
 
 #[path = "common/dump_writer.rs"]
