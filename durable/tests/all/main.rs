@@ -4,7 +4,9 @@ mod common;
 
 mod attacks;
 mod batch;
+mod cache;
 mod follow;
+mod golden;
 mod save;
 mod store;
 mod verify;

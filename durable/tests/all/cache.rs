@@ -6,11 +6,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use tempfile::tempdir;
 use twindex_cache::{Cache, CacheOptions, Error, Result, Ttl};
 use twindex_durable::twindex::Index;
 use twindex_durable::{Store, check, load, read_file, recover, replace_file, save};
 use twindex_durable::{check_cache, holds_cache, read_cache, save_cache};
+
+use crate::common::{folder, names};
 
 fn pages(count: u32) -> Cache {
     let cache = Cache::new(CacheOptions::capacity(4 << 20)).unwrap();
@@ -33,8 +34,7 @@ fn assert_io(result: Result<()>, kind: ErrorKind, text: &str) {
 
 #[test]
 fn loaded_cache_has_the_pairs_and_the_time_that_each_still_lives() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("pages.twx");
+    let (_folder, path) = folder();
     let cache = pages(20_000);
     cache.insert_for("brief", "gone soon", Duration::from_millis(1)).unwrap();
     cache.insert_for("hour", "stays", Duration::from_hours(1)).unwrap();
@@ -50,8 +50,7 @@ fn loaded_cache_has_the_pairs_and_the_time_that_each_still_lives() {
 /// At any moment the file holds one of the saved caches, whole.
 #[test]
 fn saved_cache_replaces_the_file_in_one_step() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("pages.twx");
+    let (folder, path) = folder();
     save_cache(&pages(100), &path).unwrap();
     std::thread::scope(|scope| {
         let writers = [200, 300].map(|count| {
@@ -62,7 +61,7 @@ fn saved_cache_replaces_the_file_in_one_step() {
             assert!([100, 200, 300].contains(&load_cache(&path).unwrap().len()));
         }
     });
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(names(&folder), ["app.twx"]);
     let missing = folder.path().join("none").join("pages.twx");
     assert_io(save_cache(&pages(1), &missing), ErrorKind::NotFound, "none");
     assert_io(load_cache(&missing).map(drop), ErrorKind::NotFound, "none");
@@ -72,8 +71,7 @@ fn saved_cache_replaces_the_file_in_one_step() {
 /// was damaged.
 #[test]
 fn file_has_no_cache_before_the_first_save_has_ended() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("pages.twx");
+    let (_folder, path) = folder();
     std::thread::scope(|scope| {
         let saver = scope.spawn(|| save_cache(&pages(20_000), &path).unwrap());
         while !saver.is_finished() {
@@ -85,15 +83,14 @@ fn file_has_no_cache_before_the_first_save_has_ended() {
         }
     });
     fs::write(&path, "").unwrap();
-    assert_io(load_cache(&path).map(drop), ErrorKind::NotFound, "pages.twx: it is empty");
+    assert_io(load_cache(&path).map(drop), ErrorKind::NotFound, "app.twx: it is empty");
     save_cache(&pages(1), &path).unwrap();
     assert_eq!(load_cache(&path).unwrap().len(), 1);
 }
 
 #[test]
 fn file_that_a_store_has_open_is_left_alone() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("app.twx");
+    let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     assert_io(save_cache(&pages(1), &path), ErrorKind::ResourceBusy, "app.twx");
     store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
@@ -103,7 +100,7 @@ fn file_that_a_store_has_open_is_left_alone() {
 
 #[test]
 fn each_kind_of_file_is_refused_by_the_reader_of_the_other() {
-    let folder = tempdir().unwrap();
+    let (folder, _) = folder();
     let (cache, store) = (folder.path().join("cache.twx"), folder.path().join("store.twx"));
     save_cache(&pages(10), &cache).unwrap();
     save(Store::new().in_memory(), &store).unwrap();
@@ -126,8 +123,7 @@ fn each_kind_of_file_is_refused_by_the_reader_of_the_other() {
 
 #[test]
 fn file_that_could_not_be_replaced_stays_as_it_was() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("pages.twx");
+    let (folder, path) = folder();
     let read = || {
         let mut content = Vec::new();
         read_file(&path)?
@@ -144,5 +140,5 @@ fn file_that_could_not_be_replaced_stays_as_it_was() {
     });
     assert!(is(refused.map(|()| Vec::new()), ErrorKind::StorageFull));
     assert_eq!(read().unwrap(), vec![1; 300_000]);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(names(&folder), ["app.twx"]);
 }

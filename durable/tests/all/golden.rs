@@ -8,10 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use twindex_durable::twindex::{self, Index, TableOptions};
-use twindex_durable::{Dump, Durability, Options, Result, Store, Table};
+use twindex_durable::{Dump, Durability, Result, Store, Table};
+
+use crate::common::{ALL, Pairs, folder, follower, open, pairs_of};
 
 /// The tables by name: their indexes and codecs, and their pairs.
-type Tables = BTreeMap<String, ((Index, [String; 2]), BTreeMap<Vec<u8>, Vec<u8>>)>;
+type Tables = BTreeMap<String, ((Index, [String; 2]), Pairs)>;
 
 /// What is in all of them but the log.
 fn dumped() -> Result<Store> {
@@ -70,7 +72,7 @@ fn tables_of(store: &Store) -> Tables {
     let content = |table: &Table| {
         let (keys, values) = table.codecs();
         let kind = (table.index(), [keys.to_owned(), values.to_owned()]);
-        (table.name().to_owned(), (kind, table.iter().unwrap().collect()))
+        (table.name().to_owned(), (kind, pairs_of(table)))
     };
     store.tables().unwrap().iter().map(content).collect()
 }
@@ -84,14 +86,13 @@ fn assert_reads(name: &str, expected: &Store) {
     let loaded = twindex::Store::load(&mut bytes.as_slice()).unwrap();
     assert!(tables_of(&loaded.into()) == expected, "{name}: from its bytes");
     assert!(tables_of(&twindex_durable::load(&golden).unwrap().into()) == expected, "{name}: from the file");
-    let read = Options::new().read_only(true).open(&golden).unwrap();
+    let read = follower(&golden);
     assert!(tables_of(&read) == expected, "{name}: opened for reading");
     assert!(twindex_durable::check(&golden, |_| {}).unwrap().damage.is_empty(), "{name}");
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join(name);
+    let (_folder, copy) = folder();
     fs::write(&copy, &bytes).unwrap();
-    for durability in [Durability::EverySec, Durability::Always, Durability::None] {
-        let store = Options::new().durability(durability).open(&copy).unwrap();
+    for durability in ALL {
+        let store = open(&copy, durability);
         assert!(tables_of(&store) == expected, "{name}: {durability}");
         store.close().unwrap();
     }
@@ -107,22 +108,15 @@ fn version_1_is_read() {
 
 #[test]
 fn what_this_release_writes_is_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, _) = folder();
     let target = std::env::var("TWINDEX_GOLDEN").map_or_else(|_| folder.path().to_owned(), PathBuf::from);
     let store = packed().unwrap();
     let mut bytes = Vec::new();
-    let engine = twindex::Store::new();
-    for table in store.tables().unwrap() {
-        let (keys, values) = table.codecs();
-        let options = TableOptions::new(table.index()).keys(keys).values(values);
-        let copy = engine.table_with(table.name(), options).unwrap();
-        table.iter().unwrap().for_each(|(key, value)| assert!(copy.insert(key, value).unwrap()));
-    }
-    engine.dump(&mut bytes).unwrap();
+    store.dump(&mut bytes).unwrap();
     fs::write(target.join("version-1-dump.twx"), bytes).unwrap();
     let path = target.join("version-1-log.twx");
     store.save_as(&path).unwrap();
-    let logged = Options::new().durability(Durability::Always).open(&path).unwrap();
+    let logged = open(&path, Durability::Always);
     log(&logged).unwrap();
     logged.close().unwrap();
     log(&store).unwrap();
