@@ -134,6 +134,17 @@ proptest! {
     }
 
     #[test]
+    fn short_forms_are_those_of_tuples(number in any::<i64>(), text in "[\u{0}a€]{0,3}[a-z]{0,19}") {
+        let short = tuple::Short::int(number);
+        prop_assert_eq!(short.as_ref(), packed(&[Item::Int(number)]));
+        let long = packed(&[Item::Text(text.clone())]);
+        match tuple::Short::text(&text) {
+            Some(short) => prop_assert_eq!(short.as_ref(), long),
+            None => prop_assert!(long.len() > 22 || text.contains('\0')),
+        }
+    }
+
+    #[test]
     fn bytes_order_as_tuples(a in items(), b in items()) {
         prop_assert_eq!(packed(&a).cmp(&packed(&b)), compare_all(&a, &b));
     }

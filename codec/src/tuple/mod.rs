@@ -33,7 +33,7 @@ use format::WHOLE;
 pub use format::{MAX_BYTES, MAX_DEPTH};
 pub use pack::{Items, Null, Pack, PackItems, Unpack, pack, unpack};
 pub use reader::{Reader, Token};
-pub use writer::Writer;
+pub use writer::{Short, Writer};
 
 use crate::{Error, Result};
 

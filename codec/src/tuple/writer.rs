@@ -117,6 +117,46 @@ impl Writer {
     }
 }
 
+/// A tuple of one short item, written without an allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Short {
+    bytes: [u8; SHORT_BYTES],
+    len: u8,
+}
+
+const SHORT_BYTES: usize = 22;
+
+impl Short {
+    /// The tuple of this text. `None` if it is longer, or has a byte that is written as two.
+    #[inline]
+    pub fn text(content: &str) -> Option<Self> {
+        let content = content.as_bytes();
+        if content.len() > SHORT_BYTES - 2 || content.contains(&END) {
+            return None;
+        }
+        let mut bytes = [END; SHORT_BYTES];
+        bytes[0] = TEXT;
+        bytes[1..=content.len()].copy_from_slice(content);
+        Some(Self { bytes, len: content.len() as u8 + 2 })
+    }
+
+    /// The tuple of this integer.
+    #[inline]
+    pub fn int(number: i64) -> Self {
+        let (number, len) = integer(number);
+        let mut bytes = [END; SHORT_BYTES];
+        bytes[..NUMBER_BYTES].copy_from_slice(&number);
+        Self { bytes, len: len as u8 }
+    }
+}
+
+impl AsRef<[u8]> for Short {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
 /// The longest number is an integer, the byte that a float is between it and the next, and by how much.
 const NUMBER_BYTES: usize = 1 + 8 + 1 + 8;
 

@@ -1,6 +1,7 @@
 //! A key or value as the bytes that the engine takes.
 
 use twindex_codec::decimal::Decimal;
+use twindex_codec::tuple::Short;
 
 /// Bytes that are borrowed from a Python object where that is possible.
 ///
@@ -12,6 +13,8 @@ pub(crate) enum Encoded<'a> {
     Ordered([u8; 8]),
     /// An integer as a value.
     Decimal(Decimal),
+    /// A short key of a cache.
+    Short(Short),
     /// A copy of what Python code could change, or of what nothing else holds.
     Copied(Box<[u8]>),
 }
@@ -32,6 +35,7 @@ impl AsRef<[u8]> for Encoded<'_> {
             Self::Borrowed(bytes) => bytes,
             Self::Ordered(bytes) => bytes,
             Self::Decimal(text) => text.as_bytes(),
+            Self::Short(tuple) => tuple.as_ref(),
             Self::Copied(bytes) => bytes,
         }
     }

@@ -5,7 +5,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple};
-use twindex_codec::tuple::Writer;
+use twindex_codec::tuple::{Short, Writer};
 
 use super::content::Content;
 use super::encoded::Encoded;
@@ -30,9 +30,19 @@ const TEXT: u8 = b's';
 const BYTES: u8 = b'b';
 
 /// A key is the one item of a tuple key, or the pickle of what cannot be one. Equal keys have equal bytes.
+#[inline]
 pub(super) fn encode_key<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     static ONE_FORM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static PICKLE_KEY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if let Ok(text) = key.cast_exact::<PyString>() {
+        if let Some(short) = text.to_str().ok().and_then(Short::text) {
+            return Ok(Encoded::Short(short));
+        }
+    } else if let Ok(number) = key.cast_exact::<PyInt>()
+        && let Ok(number) = number.extract()
+    {
+        return Ok(Encoded::Short(Short::int(number)));
+    }
     if let Some(encoded) = encode_plain(content, key)? {
         return Ok(encoded);
     }
