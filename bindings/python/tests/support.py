@@ -59,3 +59,18 @@ def in_threads(count: int, work: Callable[[int], object]) -> list[Any]:
     with ThreadPoolExecutor(count) as pool:
         futures = [pool.submit(run, number) for number in range(count)]
         return [future.result(DEADLOCK_SECONDS) for future in futures]
+
+
+def decoded(value: Any) -> Any:
+    """Bytes from their form in the vectors, in lists too; anything else stands for itself."""
+    match value:
+        case str():
+            return value.encode()
+        case list():
+            return [decoded(item) for item in value]
+        case {"hex": digits}:
+            return bytes.fromhex(digits)
+        case {"repeat": digits, "times": times}:
+            return bytes.fromhex(digits) * times
+        case _:
+            return value

@@ -626,14 +626,14 @@ def test_codecs_of_a_loaded_cache_are_those_that_the_program_names() -> None:
     """A file from a stranger runs nothing unless the program expects objects."""
     objects, words = twindex.Cache(max_entries=10), twindex.Cache(max_entries=10, keys="str", values="json")
     objects["a"], words["a"] = [1], {"b": None}
-    with pytest.raises(twindex.WrongCodecError, match=r'\["object","object"\], not \["str","json"\]'):
+    with pytest.raises(twindex.WrongCodecError, match=r'the keys .* codec "object", this needs "str"'):
         twindex.Cache.load(objects.dump(), keys="str", values="json")
     with pytest.raises(twindex.WrongCodecError, match="object"):
         twindex.Cache.load(words.dump())
     assert twindex.Cache.load(objects.dump())["a"] == [1]
     assert twindex.Cache.load(words.dump(), keys="str", values="json")["a"] == {"b": None}
-    raw = twindex.Cache.load(words.dump(), keys="bytes", values="bytes")
-    assert dict(raw) == {b"a": b'{"b":null}'}
+    raw: Any = twindex.Cache.load(words.dump(), keys="bytes", values="bytes")
+    assert (dict(raw), raw.codecs) == ({b"a": b'{"b":null}'}, ("bytes", "bytes"))
 
 
 def test_file_is_replaced_in_one_step_and_a_missing_one_is_named(tmp_path: Path) -> None:
@@ -753,6 +753,24 @@ def test_task_that_ends_with_its_loop_leaves_its_key_to_others() -> None:
 
     asyncio.run(main())
     assert cache.get_or_compute("a", lambda: "next") == "next"
+
+
+def test_task_that_is_cancelled_in_its_computation_leaves_the_key_to_those_that_wait() -> None:
+    cache = twindex.Cache(max_entries=10)
+
+    async def cancelled() -> str:
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    async def second() -> str:
+        return "second"
+
+    async def main() -> list[Any]:
+        asks = (twindex.aio.get_or_compute(cache, "a", compute) for compute in (cancelled, second, second))
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    first, *others = asyncio.run(main())
+    assert (type(first), others) == (asyncio.CancelledError, ["second", "second"])
 
 
 def test_greenlets_of_one_thread_do_not_wait_for_each_other() -> None:

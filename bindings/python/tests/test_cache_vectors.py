@@ -5,28 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import twindex
+from support import CONFORMANCE, decoded
 
-VECTORS = Path(__file__).parents[3] / "conformance" / "caches.json"
-CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))["cases"]
-
-
-def decoded(value: Any) -> Any:
-    """Bytes from their form in the vectors, in lists too; anything else stands for itself."""
-    match value:
-        case str():
-            return value.encode()
-        case list():
-            return [decoded(item) for item in value]
-        case {"repeat": digits, "times": times}:
-            return bytes.fromhex(digits) * times
-        case _:
-            return value
+CASES: list[dict[str, Any]] = json.loads((CONFORMANCE / "caches.json").read_text(encoding="utf-8"))["cases"]
 
 
 def seconds(step: dict[str, Any]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ async def _compute(
     _own.set(asyncio.current_task())
     try:
         value = await compute()
-    except Exception as error:
+    except BaseException as error:
         computation.fail(error)
         raise
     return computation.end(cache, value)

@@ -64,16 +64,18 @@ pub(super) fn label(codecs: &Codecs) -> Vec<u8> {
     encode_codecs(codecs.keys.name(), codecs.values.name())
 }
 
-/// That a saved cache can be seen by these codecs: its own, or both "bytes".
-fn check_label(found: &[u8], codecs: &Codecs) -> Result<()> {
-    let own = (codecs.keys.name(), codecs.values.name());
-    let found = decode_codecs(found).unwrap_or(("bytes", "bytes"));
-    if found == own || own == ("bytes", "bytes") {
-        return Ok(());
+/// That a saved cache can be seen by these codecs: its own, or "bytes". One without a label is of bytes.
+fn check_label(label: &[u8], codecs: &Codecs) -> Result<()> {
+    let (keys, values) = decode_codecs(label).unwrap_or(("bytes", "bytes"));
+    for (of, found, named) in [("keys", keys, codecs.keys.name()), ("values", values, codecs.values.name())] {
+        if named != found && named != "bytes" {
+            return Err(error::wrong_codec(format!(
+                "the {of} of the cache have the codec {found:?}, this needs {named:?}: name it, or \"bytes\" to see \
+                 what is stored"
+            )));
+        }
     }
-    Err(error::wrong_codec(format!(
-        "the cache was saved with the codecs {found:?}, not {own:?}: name them, or \"bytes\" for both to see what is stored"
-    )))
+    Ok(())
 }
 
 fn save(cache: &twindex_cache::Cache, to: &mut dyn Write) -> io::Result<()> {
