@@ -1098,6 +1098,18 @@ impl Hash {
     }
 }
 
+/// An address that is a multiple of a line, with a number below that in its low bits.
+fn tagged(at: NonNull<u8>, number: usize) -> *mut u8 {
+    at.as_ptr().map_addr(|at| at | number)
+}
+
+#[inline(always)]
+fn untagged(word: *mut u8) -> (NonNull<u8>, usize) {
+    let at = word.map_addr(|at| at & !(LINE - 1));
+    // SAFETY: I1. `tagged` made it of an address.
+    (unsafe { NonNull::new_unchecked(at) }, word.addr() % LINE)
+}
+
 /// Pages of buckets, then of ghosts. The first ghost line is the head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Block {
@@ -1115,14 +1127,13 @@ struct BlockHead {
 impl Block {
     /// An entry of the directory: the address, and in its low bits the pages.
     fn entry(self) -> *mut u8 {
-        self.at.as_ptr().map_addr(|at| at | self.pages)
+        tagged(self.at, self.pages)
     }
 
     #[inline(always)]
     fn of_entry(entry: *mut u8) -> Self {
-        let at = entry.map_addr(|at| at & !(LINE - 1));
-        // SAFETY: I1. Entries are made by `entry`.
-        Self { at: unsafe { NonNull::new_unchecked(at) }, pages: entry.addr() % LINE }
+        let (at, pages) = untagged(entry);
+        Self { at, pages }
     }
 
     const fn bytes(self) -> usize {
@@ -1228,14 +1239,13 @@ struct Directory {
 
 impl Directory {
     fn word(self) -> *mut u8 {
-        self.at.as_ptr().map_addr(|at| at | self.depth)
+        tagged(self.at, self.depth)
     }
 
     #[inline(always)]
     fn of_word(word: *mut u8) -> Self {
-        let at = word.map_addr(|at| at & !(LINE - 1));
-        // SAFETY: I1. Words are made by `word`.
-        Self { at: unsafe { NonNull::new_unchecked(at) }, depth: word.addr() % LINE }
+        let (at, depth) = untagged(word);
+        Self { at, depth }
     }
 
     const fn bytes(depth: usize) -> usize {
@@ -2735,7 +2745,7 @@ impl Writer<'_> {
     fn rebuild(&mut self, hash: Hash, pages: usize, depth: usize) -> Rebuilt {
         let old = self.cache.block(hash);
         let old_depth = old.depth();
-        if depth > self.cache.directory().depth && !self.double_directory() {
+        if depth > self.cache.directory().depth && !self.resize_directory(depth) {
             return Rebuilt::NoMemory;
         }
         let count = if depth > old_depth { 2 } else { 1 };
@@ -2776,7 +2786,11 @@ impl Writer<'_> {
             self.state.depths[old_depth] -= 1;
             self.retire(Retired::Pages(old.at, old.bytes()), old.bytes());
         }
-        self.halve_directory();
+        // No block needs the last bit.
+        let depth = self.cache.directory().depth;
+        if depth > 0 && self.state.depths[depth] == 0 {
+            self.resize_directory(depth - 1);
+        }
         self.reclaim();
         Rebuilt::Done
     }
@@ -2817,31 +2831,18 @@ impl Writer<'_> {
         true
     }
 
+    /// Gives the directory another depth. No block may be deeper. Returns false if there is no memory.
     #[cold]
-    fn double_directory(&mut self) -> bool {
+    fn resize_directory(&mut self, depth: usize) -> bool {
         let old = self.cache.directory();
-        let (bytes, depth) = (Directory::bytes(old.depth + 1), old.depth + 1);
-        let Some(at) = self.map_index(bytes) else { return false };
+        let Some(at) = self.map_index(Directory::bytes(depth)) else { return false };
         let new = Directory { at, depth };
         for number in 0..1 << depth {
-            new.entry(number).store(old.entry(number / 2).load(Relaxed), Relaxed);
+            let entry = old.entry((number << old.depth) >> depth).load(Relaxed);
+            new.entry(number).store(entry, Relaxed);
         }
         self.set_directory(new);
         true
-    }
-
-    /// Halves the directory as long as no block needs its last bit.
-    fn halve_directory(&mut self) {
-        let old = self.cache.directory();
-        if old.depth == 0 || self.state.depths[old.depth] > 0 {
-            return;
-        }
-        let Some(at) = self.map_index(Directory::bytes(old.depth - 1)) else { return };
-        let new = Directory { at, depth: old.depth - 1 };
-        for number in 0..1 << new.depth {
-            new.entry(number).store(old.entry(number * 2).load(Relaxed), Relaxed);
-        }
-        self.set_directory(new);
     }
 
     fn set_directory(&mut self, new: Directory) {
@@ -3781,11 +3782,14 @@ impl State {
 
 /// The threads that wait, each with the flight that it waits for. It is a list for all caches, since computations of one may
 /// ask another one.
-static WAITING: std::sync::Mutex<Vec<(ThreadId, Arc<Flight>)>> = std::sync::Mutex::new(Vec::new());
-
-fn waiting() -> std::sync::MutexGuard<'static, Vec<(ThreadId, Arc<Flight>)>> {
-    WAITING.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+#[cfg(not(twindex_shuttle))]
+static WAITING: Mutex<Waiting> = Mutex::new(Vec::new());
+#[cfg(twindex_shuttle)]
+shuttle::lazy_static! {
+    static ref WAITING: Mutex<Waiting> = Mutex::new(Vec::new());
 }
+
+type Waiting = Vec<(ThreadId, Arc<Flight>)>;
 
 /// The thread is in the list for as long as this lives.
 struct Waits(ThreadId);
@@ -3794,7 +3798,7 @@ impl Waits {
     /// Begins to wait for a flight, unless the thread that computes it waits for us. A thread whose flight has landed waits for
     /// nobody, even if it does not run yet.
     fn begin(flight: &Arc<Flight>) -> Result<Self> {
-        let (me, mut all) = (this_thread(), waiting());
+        let (me, mut all) = (this_thread(), lock(&WAITING));
         let mut last = Some(Arc::clone(flight));
         while let Some(leader) =
             last.as_ref().filter(|flight| flight.outcome().is_none()).and_then(|flight| flight.leader)
@@ -3811,7 +3815,7 @@ impl Waits {
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        waiting().retain(|(thread, _)| *thread != self.0);
+        lock(&WAITING).retain(|(thread, _)| *thread != self.0);
     }
 }
 

@@ -3,6 +3,7 @@
 mod faults;
 mod model;
 mod saving;
+mod sealed;
 mod threads;
 mod times;
 mod vectors;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use twindex_cache::{Cache, CacheOptions, Error, MAX_LABEL_BYTES, Saved, Ttl};
 
+use crate::sealed;
+
 fn options() -> CacheOptions {
     CacheOptions::capacity(1 << 20)
 }
@@ -164,4 +166,31 @@ fn saved_cache_of_version_1_is_read() {
         assert!(pairs(&loaded) == pairs(&cache) && loaded.len() == 303 && !loaded.contains("gone"));
         assert!(matches!(loaded.ttl("large"), Ttl::Left(left) if left < long && left + at(60) > long));
     }
+}
+
+#[test]
+fn files_with_right_checksums_are_loaded_or_refused_whatever_is_in_them() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let (mut loaded, rounds) = (0, if cfg!(miri) { 30 } else { 600 });
+    for _ in 0..rounds {
+        let numbers = [0; 6].map(|_| [0, 1, 2000, 1 << 20, 1 << 50, u64::MAX][random.usize(..6)]);
+        let mut count = 0;
+        let mut block = |_| {
+            let mut block = Vec::new();
+            for _ in 0..random.usize(1..20) {
+                let left = [0, 1, 999_999, 1 << 30, u64::MAX][random.usize(..5)];
+                let (key, value) = ([random.u8(..)], vec![7; random.usize(..300)]);
+                block.extend(sealed::pair(&key, &value, random.u8(..), left));
+                count += 1;
+            }
+            if random.u8(..) < 30 {
+                let at = random.usize(..block.len());
+                block[at] = random.u8(..);
+            }
+            block
+        };
+        let blocks: Vec<_> = (0..3).map(&mut block).collect();
+        loaded += usize::from(sealed::load(&sealed::file(numbers, b"label", &blocks, count)).is_some());
+    }
+    assert!(loaded > rounds / 4, "{loaded} of {rounds} were loaded");
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum as _};
 use crate::run::{Limits, Log};
 use crate::setup::{Interpreter, Sanitizer, Venv, fuzzer, miri, require};
 use crate::steps::{NotRun, Steps};
-use crate::suite::{Room, Suite, TINY_CHECKED, built_apart, pytest_under, reader};
+use crate::suite::{CACHE, ENGINE, Room, Suite, TINY_CHECKED, built_apart, pytest_under, reader};
 use crate::workspace::Workspace;
 
 #[derive(Args, Clone, Debug)]
@@ -62,6 +62,7 @@ engine: stress | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twind
 engine: stress with the checker | . | RUSTFLAGS='--cfg twindex_check' CARGO_TARGET_DIR={target}/check TWINDEX_STRESS=5 cargo test --profile=soak --package=twindex
 engine: tiny constants | . | RUSTFLAGS='--cfg twindex_tiny --cfg twindex_check' CARGO_TARGET_DIR={target}/tiny TWINDEX_STRESS=3 cargo test --package=twindex
 engine: models | engine/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 cargo test --release --locked --test=engine
+cache: models | cache/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=20 cargo test --release --locked --test=cache
 codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
 durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
@@ -75,25 +76,25 @@ const fn call(name: &'static str, call: fn(&Suite, &mut Steps, Round, &mut Log) 
     (name, Work::Call(call))
 }
 
-const CALLS: [Part; 11] = [
+const CALLS: [Part; 14] = [
     // The sanitizers watch tiny constants and those of users in turn.
     call("engine: address sanitizer", |suite, _, round, log| {
         let (folder, flags) = round.one_of(&[("asan", TINY_CHECKED), ("asan-large", "--cfg twindex_check")]);
-        let mut cargo = built_apart(suite, folder, flags, "cargo test --tests");
+        let mut cargo = built_apart(suite, ENGINE, folder, flags, "cargo test --tests");
         Sanitizer::Address.apply(&mut cargo, log)?;
         log.run(cargo.envs(round.seeds()))
     }),
     call("engine: thread sanitizer", |suite, _, round, log| {
         let (folder, flags) = round.one_of(&[("tsan", "--cfg twindex_tiny "), ("tsan-large", "")]);
         let flags = format!("{flags}--cfg twindex_plain_fences");
-        let mut cargo = built_apart(suite, folder, &flags, "cargo test --test=threads");
+        let mut cargo = built_apart(suite, ENGINE, folder, &flags, "cargo test --test=threads");
         Sanitizer::Thread.apply(&mut cargo, log)?;
         log.run(cargo.envs(round.seeds()))
     }),
     // One file of tests each time, over the constants of users.
     call("engine: Miri", |suite, _, round, log| {
         let files = ["contract::", "cursors::", "model::", "memory::", "batches::", "threads"];
-        let mut cargo = built_apart(suite, "miri", "", "cargo miri test");
+        let mut cargo = built_apart(suite, ENGINE, "miri", "", "cargo miri test");
         miri(&mut cargo, log)?;
         match round.one_of(&files) {
             "threads" => cargo.arg("--test=threads"),
@@ -105,6 +106,26 @@ const CALLS: [Part; 11] = [
     }),
     call("engine: fuzzing", |suite, _, round, log| {
         let mut cargo = fuzzer(round.one_of(&["verbs", "dump_reader", "log_reader"]), suite)?;
+        log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
+    }),
+    call("cache: sanitizers", |suite, _, round, log| {
+        let (sanitizer, folder, flags) = round.one_of(&[
+            (Sanitizer::Address, "asan-large", "--cfg twindex_check"),
+            (Sanitizer::Thread, "tsan-large", "--cfg twindex_plain_fences"),
+        ]);
+        let mut cargo = built_apart(suite, CACHE, folder, flags, "cargo test --tests");
+        sanitizer.apply(&mut cargo, log)?;
+        log.run(&mut cargo)
+    }),
+    call("cache: Miri", |suite, _, round, log| {
+        let mut cargo = built_apart(suite, CACHE, "miri", "", "cargo miri test --test=all");
+        miri(&mut cargo, log)?;
+        cargo.args(["--", round.one_of(&["model::", "threads::", "saving::"])]);
+        let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
+        log.run(cargo.env("MIRIFLAGS", flags))
+    }),
+    call("cache: fuzzing", |suite, _, round, log| {
+        let mut cargo = fuzzer("cache_reader", suite)?;
         log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
     }),
     call("wasm: random calls", |suite, steps, round, log| {

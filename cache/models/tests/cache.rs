@@ -9,7 +9,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use shuttle::{Config, Runner, thread};
-use twindex_cache::{Cache, CacheOptions, Change};
+use twindex_cache::{Begun, Cache, CacheOptions, Change, Leader};
 
 #[global_allocator]
 static QUARANTINE: quarantine::Quarantine = quarantine::Quarantine;
@@ -179,6 +179,44 @@ fn computation_that_panics_is_taken_over_by_one_that_waits() {
         });
         assert_eq!(cache.get_or_compute("k", || Ok::<_, ()>("v")).unwrap(), b"v");
         failing.join().unwrap();
+        assert_eq!(cache.peek("k"), Some(b"v".to_vec()));
+    });
+}
+
+#[test]
+fn computations_that_ask_for_each_other_never_wait_for_ever() {
+    model(200, || {
+        let cache = few(4);
+        let all = [("a", "b"), ("b", "a")].map(|(one, other)| {
+            let cache = cache.clone();
+            let work = move || {
+                let outer = cache.get_or_compute(one, || {
+                    thread::yield_now();
+                    // It is computed, found, or a circle.
+                    let _ = cache.get_or_compute(other, || Ok::<_, ()>("inner"));
+                    Ok::<_, ()>("outer")
+                });
+                assert!(matches!(outer.as_deref(), Ok(b"outer" | b"inner")), "{outer:?}");
+            };
+            Box::new(work) as Box<dyn FnOnce() + Send>
+        });
+        on_threads(all.into());
+    });
+}
+
+#[test]
+fn lead_that_is_dropped_in_another_thread_wakes_all_that_wait() {
+    model(200, || {
+        let cache = few(4);
+        let Begun::Lead(lead) = cache.begin("k", Leader::Task).unwrap() else { panic!("nobody computes") };
+        let mut all: Vec<Box<dyn FnOnce() + Send>> = vec![Box::new(move || drop(lead))];
+        for _ in 0..2 {
+            let cache = cache.clone();
+            all.push(Box::new(move || {
+                assert_eq!(cache.get_or_compute("k", || Ok::<_, ()>("v")).unwrap(), b"v");
+            }));
+        }
+        on_threads(all);
         assert_eq!(cache.peek("k"), Some(b"v".to_vec()));
     });
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 
 pub(crate) use self::install::{Packages, install, reader};
-pub(crate) use self::rooms::{TINY_CHECKED, built_apart, pytest_under};
+pub(crate) use self::rooms::{CACHE, ENGINE, TINY_CHECKED, built_apart, pytest_under};
 pub(crate) use self::shared::{Suite, component};
 use crate::run::Limits;
 use crate::setup::{Tool, require};

@@ -17,6 +17,10 @@ const TINY: &str = "--cfg twindex_tiny";
 /// The same, with the checker of all structures compiled in.
 pub(crate) const TINY_CHECKED: &str = "--cfg twindex_tiny --cfg twindex_check";
 
+/// Miri's emulation of weak memory fails where a word is an atomic again that was plain bytes in between. The models know weak
+/// memory.
+const MIRI: &str = "MIRIFLAGS=-Zmiri-disable-weak-memory-emulation";
+
 /// How much of their work the slow instruments do: `cargo xtask soak` does the rest.
 const PART: &str = "TWINDEX_STRESS=0.3";
 
@@ -114,10 +118,7 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
         // Miri, the longest of them, keeps one core busy.
         checks(|steps| {
             steps.check("engine: Miri", |log| {
-                // Its emulation of weak memory fails where a word is an atomic again that was plain bytes in between. The
-                // models know weak memory.
-                let flags = "MIRIFLAGS=-Zmiri-disable-weak-memory-emulation";
-                let mut cargo = built_apart(suite, "miri", TINY, &format!("{flags} cargo miri test"));
+                let mut cargo = built_apart(suite, ENGINE, "miri", TINY, &format!("{MIRI} cargo miri test"));
                 miri(&mut cargo, log)?;
                 log.run(cargo.args(["--test=threads", "--", "contended", "cursors"]))
             });
@@ -127,7 +128,7 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
                 // It knows no system call that is a fence.
                 let flags = format!("{TINY} --cfg twindex_plain_fences");
                 let mut cargo =
-                    built_apart(suite, "tsan", &flags, &format!("{PART} cargo test --test=threads"));
+                    built_apart(suite, ENGINE, "tsan", &flags, &format!("{PART} cargo test --test=threads"));
                 Sanitizer::Thread.apply(&mut cargo, log)?;
                 log.run(&mut cargo)
             });
@@ -136,14 +137,14 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
             steps.check("engine: tiny constants, address sanitizer", |log| {
                 // The examples in the documentation do not depend on the constants.
                 let tests = "cargo test --lib --tests";
-                let mut cargo = built_apart(suite, "asan", TINY_CHECKED, tests);
+                let mut cargo = built_apart(suite, ENGINE, "asan", TINY_CHECKED, tests);
                 let asan = Sanitizer::Address.apply(&mut cargo, log);
                 log.run(&mut cargo)?;
                 asan
             });
             let clippy = "cargo clippy --all-targets";
             steps.check("engine: clippy of the checker", |log| {
-                let mut cargo = built_apart(suite, "tiny", TINY_CHECKED, clippy);
+                let mut cargo = built_apart(suite, ENGINE, "tiny", TINY_CHECKED, clippy);
                 log.run(cargo.args(["--", "--deny=warnings"]))
             });
         }),
@@ -164,9 +165,24 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
 fn cache(suite: &Suite) -> Vec<Job<'_>> {
     let instruments = checks(|steps| {
         let target = "CARGO_TARGET_DIR={target}";
-        let tiny =
-            format!("RUSTFLAGS='{TINY}' {target}/tiny-cache cargo test --locked --package=twindex-cache");
-        steps.lines("cache: tiny constants", suite, "", &[&tiny]);
+        steps.check("cache: tiny constants, address sanitizer", |log| {
+            let mut cargo = built_apart(suite, CACHE, "asan", TINY_CHECKED, "cargo test --tests");
+            let asan = Sanitizer::Address.apply(&mut cargo, log);
+            log.run(&mut cargo)?;
+            asan
+        });
+        steps.check("cache: thread sanitizer", |log| {
+            let flags = format!("{TINY} --cfg twindex_plain_fences");
+            let mut cargo = built_apart(suite, CACHE, "tsan", &flags, "cargo test --test=all");
+            Sanitizer::Thread.apply(&mut cargo, log)?;
+            log.run(cargo.args(["--", "threads::"]))
+        });
+        steps.check("cache: Miri", |log| {
+            let line = format!("{MIRI} cargo miri test --test=all");
+            let mut cargo = built_apart(suite, CACHE, "miri", TINY, &line);
+            miri(&mut cargo, log)?;
+            log.run(cargo.args(["--", "threads::"]))
+        });
         let test = format!("{target} cargo test --locked");
         let clippy = format!("{target} cargo clippy --locked --all-targets -- --deny=warnings");
         steps.lines("cache: models of interleavings", suite, "cache/models", &[&test, &clippy]);
@@ -174,10 +190,19 @@ fn cache(suite: &Suite) -> Vec<Job<'_>> {
     cargo_test("cache", suite).into_iter().chain([instruments]).collect()
 }
 
-/// A cargo command on the engine compiled with these flags, in a build folder of its own, as nothing can be shared.
-pub(crate) fn built_apart(workspace: &Workspace, folder: &str, flags: &str, line: &str) -> Command {
+pub(crate) const ENGINE: &str = "--package=twindex";
+pub(crate) const CACHE: &str = "--package=twindex-cache";
+
+/// A cargo command on a crate compiled with these flags, in a build folder of its own, as nothing can be shared.
+pub(crate) fn built_apart(
+    workspace: &Workspace,
+    package: &str,
+    folder: &str,
+    flags: &str,
+    line: &str,
+) -> Command {
     let mut cargo = workspace.command("", line);
-    cargo.args(["--locked", "--package=twindex"]);
+    cargo.args(["--locked", package]);
     cargo.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", workspace.target(folder));
     cargo
 }
