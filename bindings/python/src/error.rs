@@ -192,22 +192,10 @@ pub(crate) fn option(message: impl Into<String>) -> Failure {
     Failure::from(raised("TWINDEX_RANGE", message.into()))
 }
 
-/// A capacity or a number of pairs that no cache has.
+/// An error of this code.
 #[cold]
-pub(crate) fn capacity(message: String) -> Failure {
-    Failure::from(raised("TWINDEX_CAPACITY", message))
-}
-
-/// A time that no pair can live.
-#[cold]
-pub(crate) fn ttl(message: String) -> Failure {
-    Failure::from(raised("TWINDEX_TTL", message))
-}
-
-/// A cache that was saved with other codecs.
-#[cold]
-pub(crate) fn wrong_codec(message: String) -> Failure {
-    Failure::from(raised("TWINDEX_WRONG_CODEC", message))
+pub(crate) fn of_code(code: &str, message: String) -> Failure {
+    Failure::from(raised(code, message))
 }
 
 /// A value that its codec cannot encode or decode.

@@ -111,7 +111,9 @@ impl Writer {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.len = self.len.saturating_add(bytes.len());
         let kept = &bytes[..bytes.len().min(MAX_BYTES + 1 - self.bytes.len())];
-        self.bytes.try_reserve(kept.len()).map_err(|_| Error::OutOfMemory)?;
+        // Most tuples fit into what is reserved at first, and so are allocated once.
+        let least = if self.bytes.is_empty() { 48 } else { 0 };
+        self.bytes.try_reserve(kept.len().max(least)).map_err(|_| Error::OutOfMemory)?;
         self.bytes.extend_from_slice(kept);
         Ok(())
     }

@@ -69,10 +69,13 @@ fn check_label(label: &[u8], codecs: &Codecs) -> Result<()> {
     let (keys, values) = decode_codecs(label).unwrap_or(("bytes", "bytes"));
     for (of, found, named) in [("keys", keys, codecs.keys.name()), ("values", values, codecs.values.name())] {
         if named != found && named != "bytes" {
-            return Err(error::wrong_codec(format!(
-                "the {of} of the cache have the codec {found:?}, this needs {named:?}: name it, or \"bytes\" to see \
+            return Err(error::of_code(
+                "TWINDEX_WRONG_CODEC",
+                format!(
+                    "the {of} of the cache have the codec {found:?}, this needs {named:?}: name it, or \"bytes\" to see \
                  what is stored"
-            )));
+                ),
+            ));
         }
     }
     Ok(())

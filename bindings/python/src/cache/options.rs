@@ -34,11 +34,14 @@ impl Ttl {
         }
         match Duration::try_from_secs_f64(seconds) {
             Ok(time) if seconds > 0.0 && time <= MAX_TTL => Ok(Self(time.max(Duration::from_nanos(1)))),
-            _ => Err(error::ttl(format!(
-                "{name} is more than 0 and at most {} seconds, or math.inf, not {}",
-                MAX_TTL.as_secs(),
-                shown(object)
-            ))),
+            _ => Err(error::of_code(
+                "TWINDEX_TTL",
+                format!(
+                    "{name} is more than 0 and at most {} seconds, or math.inf, not {}",
+                    MAX_TTL.as_secs(),
+                    shown(object)
+                ),
+            )),
         }
     }
 }
@@ -59,7 +62,10 @@ pub(super) fn count(name: &str, object: &Bound<'_, PyAny>) -> Result<usize> {
     // The greatest number stands for no limit.
     let most = usize::MAX - 1;
     number.extract().ok().filter(|number| (1..=most).contains(number)).ok_or_else(|| {
-        error::capacity(format!("{name} is at least 1 and at most {most}, not {}", shown(object)))
+        error::of_code(
+            "TWINDEX_CAPACITY",
+            format!("{name} is at least 1 and at most {most}, not {}", shown(object)),
+        )
     })
 }
 
