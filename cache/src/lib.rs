@@ -1963,7 +1963,14 @@ impl Writer<'_> {
             }
         }
         let state = &mut *self.state;
-        let (at, spare) = state.pages.take(bytes)?;
+        let (at, spare) = loop {
+            // Where the system has no more memory, what is spare may serve another length.
+            match state.pages.take(bytes) {
+                Some(taken) => break taken,
+                None if state.release() => {}
+                None => return None,
+            }
+        };
         state.used += bytes - spare;
         while state.used > state.bytes && state.release() {}
         Some(at)
