@@ -9,7 +9,7 @@ import { instantiate } from './src/loader.js'
 import { describe, makeError, rangeError, typeError } from './src/shared/errors.js'
 import { readBoolean, readOptions } from './src/shared/options.js'
 
-const MODULE = new URL('./twindex.files.wasm', import.meta.url)
+const MODULE = () => new URL('./twindex.files.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
 const CHECK = ['memoryLimit', 'source', 'storage']
 const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']

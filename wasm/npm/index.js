@@ -10,8 +10,8 @@ import { loader } from './src/loader.js'
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
 
-// A form that bundlers know.
+// A form that bundlers know. Workers of Cloudflare have no such address, so it is made when it is needed.
 export const load = loader(
-  new URL('./twindex.wasm', import.meta.url),
-  new URL('./twindex.files.wasm', import.meta.url),
+  () => new URL('./twindex.wasm', import.meta.url),
+  () => new URL('./twindex.files.wasm', import.meta.url),
 )

@@ -28,6 +28,7 @@ function read(core, name, source, options) {
   const bytes = viewBytes(source, 'file')
   const limit = readLimit(memoryLimit) ?? Math.max(LEAST_LIMIT, bytes.length * LIMIT_PER_BYTE)
   checkFiles(core)
+  core.seed()
   const length = putBytes(core, 0, bytes)
   const status = core.status(core.exports[name](core.input, length, limitBits(limit)))
   return { status, report: readReport(core.answerBytes()) }

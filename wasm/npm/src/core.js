@@ -16,9 +16,13 @@ const MOST_BYTES = 2 ** 32 - 1
 
 const decoder = new TextDecoder()
 
+/** Calls `close` for what is forgotten, where the runtime says that. */
+const finalization = (close) =>
+  globalThis.FinalizationRegistry ? new FinalizationRegistry(close) : { register() {}, unregister() {} }
+
 export class Core {
   /** Closes what JavaScript has forgotten. A handle that is closed already is never another's, so that is harmless. */
-  forgotten = new FinalizationRegistry((handle) => this.exports.twindex_close(handle))
+  forgotten = finalization((handle) => this.exports.twindex_close(handle))
   /** Where the input buffer is. */
   input = 0
   /** Gets what a call has changed in a store that is kept, as a record of its file. */
@@ -28,6 +32,7 @@ export class Core {
 
   #answer
   #inputBytes = 0
+  #isSeeded = false
   #now = 0
 
   constructor(instance) {
@@ -35,7 +40,6 @@ export class Core {
     if (this.exports.twindex_abi_version?.() !== ABI_VERSION) {
       throw new TypeError(`no module of Twindex ${ABI_VERSION}`)
     }
-    this.exports.twindex_seed(crypto.getRandomValues(new BigUint64Array(1))[0])
     this.#answer = (this.exports.twindex_answer() >>> 0) / 4
     this.refresh()
     this.room(0, INPUT_BYTES)
@@ -73,6 +77,13 @@ export class Core {
     const code = decoder.decode(this.bytes.subarray(at + 8, codeEnd))
     const text = decoder.decode(this.bytes.subarray(codeEnd, codeEnd + this.view.getUint32(at + 4, true)))
     return code === 'TWINDEX_LOG_FAILED' && this.failure !== undefined ? this.failure : makeError(code, text)
+  }
+
+  /** Has keys hashed by a secret. Just before the first ones, since some runtimes have nothing random before the first request. */
+  seed() {
+    if (this.#isSeeded) return
+    this.exports.twindex_seed(crypto.getRandomValues(new BigUint64Array(1))[0])
+    this.#isSeeded = true
   }
 
   /** Gives caches the time, where it is another than last time. */

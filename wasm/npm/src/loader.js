@@ -9,7 +9,7 @@ import { storeClass } from './store.js'
 import { Table } from './table.js'
 
 /**
- * The function `load` of an entry of this package, whose own module is at the URL `own`, and that for files at `files`. Without an argument it gives the
+ * The function `load` of an entry of this package, whose own module is at the URL that `own` gives, and that for files at `files`. Without an argument it gives the
  * classes over the same instance every time; with one, over a new instance of the module that is at this URL, in this
  * response, in these bytes, or compiled already.
  */
@@ -17,7 +17,7 @@ export function loader(own, files) {
   let shared
   return (source) => {
     if (source !== undefined) return classes(source, own, files)
-    shared ??= classes(own, own, files).catch((error) => {
+    shared ??= classes(undefined, own, files).catch((error) => {
       shared = undefined // the next call tries again
       throw error
     })
@@ -30,7 +30,7 @@ async function classes(source, base, files) {
   const Cache = cacheClass(core)
   const Store = storeClass(core)
   // Checking is seldom, so its code and a module for it are loaded when they are needed, unless this module can do it.
-  const filesCore = () => (core.exports.twindex_check ? core : instantiate(files))
+  const filesCore = () => (core.exports.twindex_check ? core : instantiate(undefined, files))
   return {
     Store,
     Cache,
@@ -44,16 +44,16 @@ async function classes(source, base, files) {
   }
 }
 
-/** An instance by itself, for what stands beside this: of the module at `base`, if none is named. */
+/** An instance by itself, for what stands beside this: of the module at the URL that `base` gives, if none is named. */
 export async function instantiate(source, base) {
-  return new Core(await WebAssembly.instantiate(await compile((await source) ?? base, base)))
+  return new Core(await WebAssembly.instantiate(await compile((await source) ?? base(), base)))
 }
 
 async function compile(source, base) {
   if (source instanceof WebAssembly.Module) return source
   if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source)
   if (source instanceof Response) return compileResponse(source)
-  const url = new URL(source, base)
+  const url = source instanceof URL ? source : new URL(source, base())
   // Node's fetch has no file: URLs. Asked for in this way, a bundler for browsers does not look for the module.
   const fs = url.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs/promises')
   return fs ? WebAssembly.compile(await fs.readFile(url)) : compileResponse(await fetch(url))

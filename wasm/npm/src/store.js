@@ -25,9 +25,23 @@ const VALUES_IF_NEW = 4
 /** The handle of a store from the bytes of a dump or a whole file. */
 export function loadStore(core, source, limit) {
   if (!ArrayBuffer.isView(source)) throw typeError('a store is loaded from bytes', source)
+  core.seed()
   const length = putBytes(core, 0, viewBytes(source, 'dump'))
   return core.status(core.exports.twindex_load(core.input, length, limitBits(limit)))
 }
+
+/** Some runtimes have none: then a store keeps its tables. */
+const Weak =
+  globalThis.WeakRef ??
+  class {
+    #target
+    constructor(target) {
+      this.#target = target
+    }
+    deref() {
+      return this.#target
+    }
+  }
 
 /** The class of the stores of one instance of the module. */
 export function storeClass(core) {
@@ -70,6 +84,7 @@ export function storeClass(core) {
         const table = known.table.deref()
         if (table && core.exports.twindex_codecs(known.handle) === 0) return table
       }
+      core.seed()
       const places = putTexts(core, {
         "table's name": name,
         "index's name": index,
@@ -85,7 +100,7 @@ export function storeClass(core) {
         const { keys, values } = rememberedCodecs(name, named, remembered)
         const codecs = { keys: placed(keys), values: placed(values) }
         const table = openTable(core, this, { name, index, names: remembered, codecs }, handle)
-        this.#tables.set(name, { ...named, index, handle, table: new WeakRef(table) })
+        this.#tables.set(name, { ...named, index, handle, table: new Weak(table) })
         return table
       } catch (error) {
         twindex_close(handle)

@@ -36,6 +36,7 @@ const newestFirst = async (place) => (await place.list()).sort((a, b) => b - a)
 /** What the module makes of a file: its store, if it was ever finished. */
 function openFile(core, bytes, limit) {
   const length = putBytes(core, 0, bytes)
+  core.seed()
   const handle = core.status(core.exports.twindex_open(core.input, length, limitBits(limit), random()))
   return handle === 0 ? undefined : { handle, end: core.answerCount, bytes: bytes.length }
 }

@@ -141,6 +141,64 @@ test('the page on edge runtimes shows what works where a module is imported comp
   assert.equal(stdout.trimEnd(), '{"page":"/home","hits":1}', stderr)
 })
 
+// On the older date there is neither `FinalizationRegistry` nor `WeakRef`.
+for (const date of ['2023-01-01', '2025-09-01']) {
+  const workerd = find('workerd')
+  if (workerd === undefined) break
+  test(`the page on edge runtimes runs in workerd as of ${date}, and caches do`, async () => {
+    write('page.js', firstProgram('../../../../docs/workers.md', ''))
+    const worker = write(
+      'workerd.js',
+      `import wasm from 'twindex-wasm/twindex.caches.wasm'
+      import { load } from 'twindex-wasm'
+      import worker from './page.js'
+      const { Cache, Store } = await load(wasm)
+      export default {
+        async test() {
+          for (const hits of [1, 2]) {
+            const { page, ...rest } = await worker.fetch(new Request('http://localhost/home')).json()
+            if (page !== '/home' || rest.hits !== hits) throw new Error(JSON.stringify({ page, ...rest }))
+          }
+          const cache = new Cache({ capacity: 1 << 20, ttl: 60_000 })
+          const computed = await cache.getOrCompute('k', async () => ({ n: 1 }))
+          if (computed.n !== 1 || cache.get('k').n !== 1 || !(cache.ttl('k') > 0)) throw new Error('no cache')
+          const log = new Store().table('log', { index: 'sorted' })
+          log.insertMany([['b', '2'], ['a', '1']])
+          const pairs = [...Store.loadSync(log.store.dumpSync()).table('log', { index: 'sorted' })]
+          if (JSON.stringify(pairs) !== '[["a","1"],["b","2"]]') throw new Error(JSON.stringify(pairs))
+        },
+      }`,
+    )
+    const outfile = join(folder, 'bundle.js')
+    await esbuild({
+      entryPoints: [worker],
+      outfile,
+      bundle: true,
+      format: 'esm',
+      external: ['*.wasm'],
+      conditions: ['browser'],
+    })
+    const modules = ['twindex.wasm', 'twindex.caches.wasm'].map((name) => {
+      copyFileSync(join(installed, name), join(folder, name))
+      return `(name = "twindex-wasm/${name}", wasm = embed "${name}")`
+    })
+    const config = write(
+      'workerd.capnp',
+      `using Workerd = import "/workerd/workerd.capnp";
+      const config :Workerd.Config = (services = [(name = "main", worker = (
+        modules = [(name = "main", esModule = embed "bundle.js"), ${modules}],
+        compatibilityDate = "${date}",
+      ))]);`,
+    )
+    const { stdout, stderr, status } = spawnSync(workerd, ['test', config], {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    assert.equal(status, 0, `${stdout}${stderr}`)
+  })
+}
+
 const TYPED = `
   import { load, type Store as AnyStore, type Table, TwindexError } from 'twindex-wasm'
   import { load as loadFast } from 'twindex-wasm/fast'

@@ -12,7 +12,12 @@ import { fileURLToPath } from 'node:url'
 process.env.DENO_NO_UPDATE_CHECK = '1'
 
 const installed = fileURLToPath(new URL('node_modules/', import.meta.url))
-const PROGRAMS = { node: ['', 'bin/node'], deno: ['@deno', 'deno'], bun: ['@oven', 'bin/bun'] }
+const PROGRAMS = {
+  node: ['', 'bin/node'],
+  deno: ['@deno', 'deno'],
+  bun: ['@oven', 'bin/bun'],
+  workerd: ['@cloudflare', 'bin/workerd'],
+}
 
 /** The path of a program that runs on this machine, or undefined. */
 export function find(name) {
