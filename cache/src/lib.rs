@@ -1962,15 +1962,19 @@ impl Writer<'_> {
                 return None;
             }
         }
-        let state = &mut *self.state;
+        let mut has_reclaimed = false;
         let (at, spare) = loop {
-            // Where the system has no more memory, what is spare may serve another length.
-            match state.pages.take(bytes) {
-                Some(taken) => break taken,
-                None if state.release() => {}
-                None => return None,
+            if let Some(taken) = self.state.pages.take(bytes) {
+                break taken;
+            }
+            // The system has no more memory. What is retired or spare may serve, also for another length.
+            if !mem::replace(&mut has_reclaimed, true) {
+                self.reclaim();
+            } else if !self.state.release() {
+                return None;
             }
         };
+        let state = &mut *self.state;
         state.used += bytes - spare;
         while state.used > state.bytes && state.release() {}
         Some(at)

@@ -147,7 +147,7 @@ fn memory_that_is_refused_is_an_error_or_evicts_and_never_a_trap() {
         is_short_of_memory(host.guest.store_new(None));
         is_short_of_memory(InModule::open(&mut host.guest, (NONE, 5), OWN));
         host.run(CacheVerb::Clear).unwrap();
-        assert_eq!(host.write(2, b"again", b"v", None), Ok(true));
+        assert_eq!(host.write(2, b"again", b"v", None), Ok(true), "{value_bytes}: {:?}", host.figures());
         assert_eq!(host.guest.select(host.cache, b"again").unwrap().unwrap(), b"v");
     }
 }
