@@ -1,5 +1,6 @@
 // As index.js, with a module that has caches too.
 
+import { cacheClass } from './src/cache.js'
 import { loader } from './src/loader.js'
 
 export { TwindexError } from './src/shared/errors.js'
@@ -8,4 +9,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.caches.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
+  cacheClass,
 )

@@ -62,8 +62,8 @@ declare module './src/shared/types.js' {
 export interface Twindex {
   readonly Store: typeof Store
   /**
-   * Needs a module with caches: that of `twindex-wasm/caches`, or of a server. With the one that `twindex-wasm` loads in browsers
-   * to make a cache is `TWINDEX_NOT_SUPPORTED`.
+   * For servers, and from `twindex-wasm/caches`. What `twindex-wasm` gives in browsers has no caches: to make one is
+   * `TWINDEX_NOT_SUPPORTED`.
    */
   readonly Cache: typeof Cache
   readonly Table: typeof Table

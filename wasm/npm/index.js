@@ -3,9 +3,10 @@
 //   import { load } from 'twindex-wasm'
 //   const { Store } = await load()
 //
-// This is the entry for browsers, with the module that is small; fast.js is that for servers.
+// This is the entry for browsers, with the module that is small and no caches; fast.js is that for servers.
 
 import { loader } from './src/loader.js'
+import { cacheClass } from './src/nocaches.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
@@ -14,4 +15,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
+  cacheClass,
 )

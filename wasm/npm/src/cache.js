@@ -4,10 +4,11 @@ import { Block } from './blocks.js'
 import { placed } from './codecs.js'
 import { ABSENT } from './core.js'
 import { TableBlocks, Walk } from './iterators.js'
+import { noCaches } from './nocaches.js'
 import { like, readAmount } from './shared/amounts.js'
 import { CacheLike, readCache, readTtl, readWrite } from './shared/cache.js'
 import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
-import { makeError, typeError } from './shared/errors.js'
+import { typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
@@ -42,12 +43,7 @@ const numbersOf = ({ capacity, maxEntries, ttl, timeToIdle, staleFor }) => [
 
 /** Fails where the module is one without caches. */
 function checkCaches(core) {
-  if (core.exports.twindex_cache_new === undefined) {
-    throw makeError(
-      'TWINDEX_NOT_SUPPORTED',
-      "this module has no caches, which keeps it small: import { load } from 'twindex-wasm/caches'",
-    )
-  }
+  if (core.exports.twindex_cache_new === undefined) throw noCaches()
 }
 
 /** A new cache. */

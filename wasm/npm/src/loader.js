@@ -1,6 +1,5 @@
 // How a module becomes classes.
 
-import { cacheClass } from './cache.js'
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
 import { TwindexError } from './shared/errors.js'
@@ -9,15 +8,15 @@ import { storeClass } from './store.js'
 import { Table } from './table.js'
 
 /**
- * The function `load` of an entry of this package, whose own module is at the URL that `own` gives, and that for files at `files`. Without an argument it gives the
+ * The function `load` of an entry of this package, whose own module is at the URL that `own` gives, that for files at `files`, and the class of caches by `cacheClass`. Without an argument it gives the
  * classes over the same instance every time; with one, over a new instance of the module that is at this URL, in this
  * response, in these bytes, or compiled already.
  */
-export function loader(own, files) {
+export function loader(own, files, cacheClass) {
   let shared
   return (source) => {
-    if (source !== undefined) return classes(source, own, files)
-    shared ??= classes(undefined, own, files).catch((error) => {
+    if (source !== undefined) return classes(source, own, files, cacheClass)
+    shared ??= classes(undefined, own, files, cacheClass).catch((error) => {
       shared = undefined // the next call tries again
       throw error
     })
@@ -25,7 +24,7 @@ export function loader(own, files) {
   }
 }
 
-async function classes(source, base, files) {
+async function classes(source, base, files, cacheClass) {
   const core = await instantiate(source, base)
   const Cache = cacheClass(core)
   const Store = storeClass(core)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { load } from 'twindex-wasm/caches'
+import { load as loadWithout } from '../index.js'
 
 const { Cache, Store } = await load()
 const bytesOf = (name) => readFileSync(new URL(`../${name}`, import.meta.url))
@@ -46,9 +47,14 @@ test('what is no saved cache is refused', async () => {
   }
 })
 
-test('the module without caches says which one has them', async () => {
-  const { Cache } = await load(bytesOf('twindex.wasm'))
+test('a module and an entry without caches say which have them', async () => {
   const isTold = { ...code('NOT_SUPPORTED'), message: /twindex-wasm\/caches/ }
-  assert.throws(() => new Cache({ max: 1 }), isTold)
-  assert.throws(() => Cache.loadSync(new Uint8Array(1)), isTold)
+  for (const { Cache } of [
+    await load(bytesOf('twindex.wasm')),
+    await loadWithout(bytesOf('twindex.caches.wasm')),
+  ]) {
+    assert.throws(() => new Cache({ max: 1 }), isTold)
+    assert.throws(() => Cache.loadSync(new Uint8Array(1)), isTold)
+    await assert.rejects(Cache.load(new Uint8Array(1)), isTold)
+  }
 })

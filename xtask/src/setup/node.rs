@@ -55,6 +55,8 @@ pub(crate) enum Runtime {
     Node,
     Deno,
     Bun,
+    /// Cloudflare's. It runs no tests of ours by itself; those of the package start it.
+    Workerd,
 }
 
 impl Runtime {
@@ -66,6 +68,7 @@ impl Runtime {
             Self::Node => "node",
             Self::Deno => "deno",
             Self::Bun => "bun",
+            Self::Workerd => "workerd",
         }
     }
 
@@ -89,6 +92,7 @@ impl Runtime {
             (Self::Deno, false) => &["run", "--allow-all"],
             (_, false) => &[],
             (Self::Node, true) => &["--test"],
+            (Self::Workerd, true) => &["test"],
             (Self::Deno, true) => &["test", "--allow-all", "--no-check", "--reporter=dot"],
             (Self::Bun, true) => &["test", "--dots", "--timeout=600000"],
         }

@@ -321,6 +321,9 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
             need(Tool::Browser)?;
             log.run(&mut npm(folder, &["run", "test:browser"]))
         });
+        steps.check("wasm: workerd for the tests of the package", |log| {
+            Runtime::Workerd.find(suite, log).map(drop)
+        });
         steps.check("wasm: npm run test:package", |log| {
             npm_ci(&folder.join("test/package"), log)?;
             log.run(&mut npm(folder, &["run", "test:package"]))

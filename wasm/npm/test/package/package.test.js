@@ -150,7 +150,7 @@ for (const date of ['2023-01-01', '2025-09-01']) {
     const worker = write(
       'workerd.js',
       `import wasm from 'twindex-wasm/twindex.caches.wasm'
-      import { load } from 'twindex-wasm'
+      import { load } from 'twindex-wasm/caches'
       import worker from './page.js'
       const { Cache, Store } = await load(wasm)
       export default {
