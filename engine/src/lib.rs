@@ -109,12 +109,10 @@
 //   Reclamation             3  mod epoch: pins, the present epoch, Limbo
 //   Memory                  8  Memory counts, Lock, Space and Heap, Blob and Value
 //   What both indexes use   2  Counter, comparing bytes, Shared
-//   The hash index         25  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing;
-//                              the last 7 are for caches: ranks, groups of buckets, victims
+//   The hash index         17  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
 //   The sorted index       27  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
 //   Store                   3  the named tables
 //   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
-//   Cache                   7  the verbs of a cache, times to live, making room, computing what is absent
 //   Cursors and iterators   2  positions that are keys
 //   Internal                2  mod internal: for twindex-format, the crate of dumps and files; mod parts: for twindex-cache
 //
@@ -138,7 +136,7 @@
 //   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, then what
 //      leads to it, upwards. Whoever goes another way only tries.
 //   3  the old indexes of a `Shared`
-//   4  the space of a `Heap`, which in a hash index guards the directory too; the computations of a cache
+//   4  the space of a `Heap`, which in a hash index guards the directory too
 //
 // Invariants that hold across chapters; those of an index stand at its head
 //
@@ -165,7 +163,7 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
-use internal::{common, head4, millis};
+use internal::{common, head4};
 use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch, prefetch_bytes};
 use std::alloc::{self, Layout};
 use std::borrow::Cow;
@@ -178,11 +176,9 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeBounds};
-use std::panic::AssertUnwindSafe;
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
-use std::time::Duration;
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
@@ -278,15 +274,6 @@ pub enum Error {
         /// The name as given.
         name: String,
     },
-    /// A table was asked for under the name of a cache, or a cache under that of a table.
-    NameInUse {
-        /// The name as given.
-        name: String,
-        /// `table` or `cache`: what has the name.
-        by: &'static str,
-    },
-    /// A time to live was given, and the store has no clock: [`Store::set_clock`].
-    NoClock,
     /// A name that is neither `hash` nor `sorted`.
     UnknownIndex {
         /// The name as given.
@@ -341,8 +328,6 @@ impl Error {
             Self::WrongCodec { .. } => "TWINDEX_WRONG_CODEC",
             Self::CodecName { .. } => "TWINDEX_CODEC_NAME",
             Self::NoTable { .. } => "TWINDEX_NO_TABLE",
-            Self::NameInUse { .. } => "TWINDEX_NAME_IN_USE",
-            Self::NoClock => "TWINDEX_NO_CLOCK",
             Self::UnknownIndex { .. } => "TWINDEX_UNKNOWN_INDEX",
             Self::TableDropped { .. } => "TWINDEX_TABLE_DROPPED",
             Self::MemoryLimit { .. } => "TWINDEX_MEMORY_LIMIT",
@@ -384,8 +369,6 @@ impl fmt::Display for Error {
                 write!(f, "the {of} of table \"{table}\" have the codec \"{has}\", this needs \"{needs}\"")
             }
             Self::NoTable { name } => write!(f, "there is no table \"{}\"", excerpt(name.as_bytes())),
-            Self::NameInUse { name, by } => write!(f, "\"{name}\" is a {by}"),
-            Self::NoClock => f.write_str("a time to live was given, and the store has no clock"),
             Self::UnknownIndex { name } => {
                 write!(f, "unknown index \"{}\", it is \"hash\" or \"sorted\"", excerpt(name.as_bytes()))
             }
@@ -917,11 +900,6 @@ mod epoch {
         (0..3).for_each(|_| advance(memory));
     }
 
-    /// Whether a reader has been in the store for many epochs. Then nothing that was retired since can be freed.
-    pub(super) fn is_held(memory: &Memory) -> bool {
-        memory.safe.0.load(Relaxed) + 16 < NOW.load(Relaxed)
-    }
-
     /// What was unlinked and may still be in use, oldest first. Each item has the epoch after which no reader can find it.
     pub(super) struct Limbo<T>(VecDeque<(u64, T)>);
 
@@ -974,8 +952,6 @@ mod epoch {
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
-    /// The memory of the store of a cache, of which this is a part.
-    parent: Option<Arc<Memory>>,
     /// No reader of the store can reach what was retired in an earlier epoch than this. It only grows.
     safe: Line<AtomicU64>,
     /// For each lane of threads, what they have removed from hash tables since they last advanced the epoch.
@@ -992,7 +968,7 @@ impl Default for Memory {
         platform::barrier::has_light();
         let limit = AtomicUsize::new(usize::MAX);
         let (used, safe) = (AtomicUsize::new(0), Line::default());
-        Self { used, limit, parent: None, safe, removed: Default::default() }
+        Self { used, limit, safe, removed: Default::default() }
     }
 }
 
@@ -1004,8 +980,7 @@ impl Memory {
         let refused =
             |used: usize| Error::MemoryLimit { limit: Some(limit), needed: used.saturating_add(bytes) };
         self.used.try_update(Relaxed, Relaxed, grown).map_err(|used| Box::new(refused(used)))?;
-        let Some(parent) = &self.parent else { return Ok(()) };
-        parent.reserve(bytes).inspect_err(|_| _ = self.used.fetch_sub(bytes, Relaxed))
+        Ok(())
     }
 
     /// The error for `bytes` more that were refused. If they are within the limit, the system refused them.
@@ -1018,21 +993,12 @@ impl Memory {
 
     /// How many bytes more the limit allows.
     fn available(&self) -> usize {
-        let own = self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed));
-        self.parent.as_ref().map_or(own, |parent| own.min(parent.available()))
-    }
-
-    /// Whether the limit allows so many bytes when nothing else is there.
-    fn allows(&self, bytes: usize) -> bool {
-        bytes <= self.limit.load(Relaxed) && self.parent.as_ref().is_none_or(|parent| parent.allows(bytes))
+        self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed))
     }
 
     /// Counts `bytes` less: M3.
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
-        if let Some(parent) = &self.parent {
-            parent.release(bytes);
-        }
     }
 
     /// Counts and allocates.
@@ -1176,8 +1142,6 @@ struct Space {
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
-    /// How many bytes a new region must leave free for large values. 0 except in a cache.
-    spared: usize,
     /// Whether the index is closed to writers, because it was empty.
     closed: bool,
     limbo: epoch::Limbo<Retired>,
@@ -1240,7 +1204,6 @@ impl Space {
             coming: false,
             regions: Vec::new(),
             bytes: 0,
-            spared: 0,
             closed: false,
             limbo: epoch::Limbo::default(),
             limbo_items: 0,
@@ -1385,7 +1348,7 @@ impl Space {
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
         let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.bump_bytes < bytes / 16;
-        due && self.next.is_none() && !self.coming && self.memory.available() >= bytes + self.spared
+        due && self.next.is_none() && !self.coming && self.memory.available() >= bytes
     }
 
     fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
@@ -1398,9 +1361,6 @@ impl Space {
     }
 
     fn bring(&mut self, bytes: usize) -> Tried<Region> {
-        if self.spared > 0 && self.memory.available() < bytes + self.spared {
-            return Err(Box::new(self.memory.refused(bytes + self.spared)));
-        }
         let region = Self::new_region(&self.memory, bytes)?;
         // SAFETY: M2. It is fresh, and has 64 bytes or more.
         unsafe { region.0.cast::<AtomicU64>().write(AtomicU64::new(0)) };
@@ -1982,14 +1942,10 @@ mod hash {
 
     // --- buckets
 
-    /// The most passed pairs that a bucket can count. A count that has reached this stays there.
-    const MANY: u32 = (1 << 6) - 1;
-
     #[repr(C, align(64))]
     struct Bucket {
-        /// The tag of each slot, 0 if the slot is free, and a word. The low bits of the word count the pairs that passed:
-        /// they found no room here on the way from their home bucket. In a cache, the bits above them hold 2 bits of the
-        /// group's hand, and for each slot the pair's rank of 2 bits.
+        /// The tag of each slot, 0 if the slot is free, and the count of pairs that passed: they found no room here on the way
+        /// from their home bucket.
         tags: Tags,
         refs: [AtomicU32; SLOTS],
     }
@@ -2042,17 +1998,14 @@ mod hash {
         }
 
         fn passed(&self) -> u32 {
-            self.tags.passed.load(Acquire) & MANY
+            self.tags.passed.load(Acquire)
         }
 
-        /// Counts one more passed pair, or one less. If a reader raises a rank at the same time, that is lost.
+        /// Counts one more passed pair, or one less.
         fn count_passed(&self, more: bool) {
-            let word = self.tags.passed.load(Relaxed);
-            let count = word & MANY;
+            let count = self.tags.passed.load(Relaxed);
             debug_assert!(more || count > 0);
-            if count < MANY {
-                self.tags.passed.store(if more { word + 1 } else { word - 1 }, Release);
-            }
+            self.tags.passed.store(if more { count + 1 } else { count - 1 }, Release);
         }
     }
 
@@ -2189,13 +2142,6 @@ mod hash {
         taken: bool,
     }
 
-    /// A slot of a segment that has a pair: the pair's ref, and the slot's number in the segment.
-    #[derive(Clone, Copy)]
-    struct Taken {
-        reference: u32,
-        at: u32,
-    }
-
     impl<'s> Segment<'s> {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
@@ -2239,19 +2185,19 @@ mod hash {
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
 
-        /// All pairs of the segment. Prefetches their records. The caller sees to it that no pair comes meanwhile.
-        fn pairs(self, shard: &Shard) -> Vec<Taken> {
-            let mut pairs = Vec::with_capacity(self.len() * SLOTS);
-            for (number, bucket) in self.buckets().iter().enumerate() {
+        /// The refs of all pairs of the segment. Prefetches their records. The caller sees to it that no pair comes meanwhile.
+        fn refs(self, shard: &Shard) -> Vec<u32> {
+            let mut refs = Vec::with_capacity(self.len() * SLOTS);
+            for bucket in self.buckets() {
                 let mut taken = bucket.taken_slots();
                 while taken != 0 {
-                    let (reference, slot) = (bucket.first(taken).load(Relaxed), taken.trailing_zeros());
+                    let reference = bucket.first(taken).load(Relaxed);
                     prefetch_batch(shard.address(reference));
-                    pairs.push(Taken { reference, at: (number * SLOTS) as u32 + slot });
+                    refs.push(reference);
                     taken &= taken - 1;
                 }
             }
-            pairs
+            refs
         }
 
         /// Where `key` is, or where it could be put. The caller holds the shard's lock. `None` if the segment must grow
@@ -2320,10 +2266,10 @@ mod hash {
             Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
         }
 
-        /// Puts a ref into the first free slot from its home on, and returns the bucket and the slot. There is one: the segment
-        /// has more slots than the old one had pairs.
+        /// Puts a ref into the first free slot from its home on. There is one: the segment has more slots than the old one had
+        /// pairs.
         #[inline]
-        fn put(&mut self, hash: Hash, reference: u32) -> (&'s Bucket, usize) {
+        fn put(&mut self, hash: Hash, reference: u32) {
             let mut offset = hash.home() & self.segment.mask as usize;
             loop {
                 let taken = &mut self.taken[offset / BUCKET];
@@ -2335,7 +2281,7 @@ mod hash {
                         *taken += 1;
                         bucket.cast::<u8>().add(slot).write(hash.tag());
                         (*bucket).refs[slot].store(reference, Relaxed);
-                        return (&*bucket, slot);
+                        return;
                     }
                     (*bucket).count_passed(true);
                 }
@@ -2358,9 +2304,6 @@ mod hash {
     const MAX_RECORD: usize = tuned(4096, 300);
     /// As a record's length of the key, this means that the pair is in a blob. Keys in records are shorter.
     const BLOB: u16 = u16::MAX;
-    /// This bit of the length of the value means that the record ends with the time at which the pair expires.
-    const EXPIRES: u16 = 1 << 15;
-    const EXPIRY_BYTES: usize = size_of::<u64>();
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<Blob>();
     /// Records of this class and longer ones are prefetched before they are used again: 64 bytes.
     const LONG: usize = 16;
@@ -2374,7 +2317,7 @@ mod hash {
     }
 
     impl<'r> Record<'r> {
-        /// The length of the key, or `BLOB`, and the length of the value, with `EXPIRES` if the pair expires.
+        /// The length of the key, or `BLOB`, and the length of the value.
         #[inline(always)]
         fn lengths(self) -> [u16; 2] {
             // SAFETY: H1. Each record begins with them.
@@ -2402,7 +2345,7 @@ mod hash {
                 return blob.parts();
             }
             let [key, value] = self.lengths().map(usize::from);
-            self.bytes(key + (value & !usize::from(EXPIRES))).split_at(key)
+            self.bytes(key + value).split_at(key)
         }
 
         /// The value.
@@ -2414,9 +2357,7 @@ mod hash {
         /// The bytes of the whole record, without its blob.
         fn len(self) -> usize {
             let [key, value] = self.lengths();
-            let expiry = if value & EXPIRES == 0 { 0 } else { EXPIRY_BYTES };
-            let pair = RECORD_HEAD + usize::from(key) + usize::from(value & !EXPIRES);
-            expiry + if key == BLOB { BLOB_RECORD } else { pair }
+            if key == BLOB { BLOB_RECORD } else { RECORD_HEAD + usize::from(key) + usize::from(value) }
         }
 
         #[inline(always)]
@@ -2511,7 +2452,7 @@ mod hash {
     struct Removed {
         reference: u32,
         class: u8,
-        owns_blob: bool,
+        has_blob: bool,
     }
 
     impl Lane {
@@ -2768,8 +2709,6 @@ mod hash {
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
         pub(super) heap: Heap,
-        /// What the index of a cache has more.
-        cache: Option<Box<CacheParts>>,
     }
 
     /// What the threads of a lane have removed from a store's hash tables.
@@ -2781,20 +2720,19 @@ mod hash {
     }
 
     impl HashIndex {
-        pub(super) fn new(memory: Arc<Memory>, hasher: Hashing, is_cache: bool) -> Self {
+        pub(super) fn new(memory: Arc<Memory>, hasher: Hashing) -> Self {
             Self {
                 hasher,
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
                 shards: AtomicPtr::new(ptr::null_mut()),
                 emptied: AtomicBool::new(false),
                 heap: Heap::new(memory),
-                cache: is_cache.then(Box::default),
             }
         }
 
         /// Another one, without pairs.
         pub(super) fn anew(&self) -> Self {
-            Self::new(Arc::clone(&self.heap.memory), self.hasher.clone(), self.cache.is_some())
+            Self::new(Arc::clone(&self.heap.memory), self.hasher.clone())
         }
 
         #[inline]
@@ -2852,48 +2790,31 @@ mod hash {
         /// The record of `key`.
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
-            self.find_slot(hash, key, |_, _, record| record)
-        }
-
-        /// What `show` returns for the bucket of `key`, its slot there, and its record.
-        #[inline(always)]
-        fn find_slot<'i, T>(
-            &'i self,
-            hash: Hash,
-            key: &[u8],
-            show: impl Fn(&'i Bucket, u32, Record<'i>) -> T,
-        ) -> Option<T> {
             let segment = self.directory().segment(hash);
             let home = segment.bucket(hash, 0);
             let slots = home.slots_with(hash.tag());
             if slots != 0 {
                 let record = self.shard(segment).record(home.first(slots).load(Acquire));
                 if record.is_key(key) {
-                    return Some(show(home, slots.trailing_zeros(), record));
+                    return Some(record);
                 }
             } else if home.passed() == 0 {
                 return None;
             }
-            self.find_beyond(segment, hash, key, show)
+            self.find_beyond(segment, hash, key)
         }
 
-        /// As `find_slot`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
+        /// As `find`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
         /// bucket.
         #[cold]
         #[inline(never)]
-        fn find_beyond<'i, T>(
-            &'i self,
-            segment: Segment<'i>,
-            hash: Hash,
-            key: &[u8],
-            show: impl Fn(&'i Bucket, u32, Record<'i>) -> T,
-        ) -> Option<T> {
+        fn find_beyond<'i>(&'i self, segment: Segment<'i>, hash: Hash, key: &[u8]) -> Option<Record<'i>> {
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
                     None if bucket.passed() != 0 => {}
                     // H3: beyond a bucket that nothing passed the key is not.
-                    found => return found.map(|(slot, record)| show(bucket, slot, record)),
+                    found => return found.map(|(_, record)| record),
                 }
             }
             None
@@ -2980,11 +2901,11 @@ mod hash {
             }
         }
 
-        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`, and how they stand. The
-        /// values live as long as the caller's pin. Returns where the next segment begins, or `None` after the last one.
-        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>, Standing)) -> Option<u64> {
+        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`. The values live as long as
+        /// the caller's pin. Returns where the next segment begins, or `None` after the last one.
+        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
             let hash = Hash(from);
-            let (shard, segment, pairs, span, directory) = loop {
+            let (shard, refs, span, directory) = loop {
                 let directory = self.directory();
                 if directory.is_none() {
                     return None;
@@ -2995,17 +2916,16 @@ mod hash {
                 let directory = self.directory();
                 if directory.segment(hash) == segment {
                     let span = directory.span(segment, hash);
-                    break (shard, segment, segment.pairs(shard), span, directory);
+                    break (shard, segment.refs(shard), span, directory);
                 }
             };
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from == directory.first_hash(span.start);
-            for pair in pairs {
-                let record = shard.record(pair.reference);
+            for reference in refs {
+                let record = shard.record(reference);
                 let (key, _) = record.parts();
                 if whole || self.hash(key).0 >= from {
-                    let (expires, rank) = (expiry(record), self.rank(segment, pair) as u8);
-                    read(key, record.body(), Standing { expires, rank });
+                    read(key, record.body());
                 }
             }
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
@@ -3091,10 +3011,10 @@ mod hash {
             let record = taken.then(|| shard.record(old));
             match decide(record.map(|record| record.parts().1))? {
                 Change::Set(value) => {
-                    let new = self.add_record(locked, key, value.as_ref(), None)?;
+                    let new = self.add_record(locked, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if let Some(record) = record {
-                        self.retire_record(locked, old, record, true);
+                        self.retire_record(locked, old, record);
                     } else {
                         // A pair is counted before it can be found.
                         shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
@@ -3112,7 +3032,7 @@ mod hash {
                     if len == locked.state().empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire_record(locked, old, record, true);
+                    self.retire_record(locked, old, record);
                     self.free_unread(shard, locked.lane(), 2);
                 }
                 Change::Keep => return Ok(false),
@@ -3228,60 +3148,36 @@ mod hash {
 
         // --- making and freeing records
 
-        /// Writes a new record, with the time at which its pair expires, if it does. Returns its ref, as a word, so that
-        /// the result is passed in registers.
+        /// Writes a new record. Returns its ref, as a word, so that the result is passed in registers.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn add_record(
-            &self,
-            locked: &mut LockedShard<'_>,
-            key: &[u8],
-            value: &[u8],
-            expires: Option<u64>,
-        ) -> Tried<usize> {
-            let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
-            let bytes = RECORD_HEAD + key.len() + value.len() + tail;
+        fn add_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+            let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes > MAX_RECORD {
-                return self.add_blob_record(locked, key, value, expires, None);
+                return self.add_blob_record(locked, key, value);
             }
             let (reference, record) = self.take_record(locked, bytes)?;
-            // SAFETY: M1. The record has room for the lengths, the key, the value and the time, and is ours.
+            // SAFETY: M1. The record has room for the lengths, the key and the value, and is ours.
             unsafe {
-                record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16 | flag]);
+                record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
                 let bytes = record.add(RECORD_HEAD);
                 bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
                 bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-                if let Some(at) = expires {
-                    bytes.add(key.len() + value.len()).cast::<u64>().write_unaligned(at);
-                }
             }
             Ok(reference as usize)
         }
 
-        /// A record that leads to a new blob, or takes over one that is `moved` to it.
+        /// A record that leads to a new blob.
         #[cold]
-        fn add_blob_record(
-            &self,
-            locked: &mut LockedShard<'_>,
-            key: &[u8],
-            value: &[u8],
-            expires: Option<u64>,
-            moved: Option<Blob>,
-        ) -> Tried<usize> {
-            let blob = moved.map_or_else(|| self.heap.add_blob(key, value), Ok)?;
-            let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
-            let (reference, record) = self.take_record(locked, BLOB_RECORD + tail).inspect_err(|_| {
-                if moved.is_none() {
-                    // SAFETY: B1. It was made above, and nobody else knows it.
-                    unsafe { self.heap.free_blob(blob) };
-                }
+        fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+            let blob = self.heap.add_blob(key, value)?;
+            let (reference, record) = self.take_record(locked, BLOB_RECORD).inspect_err(|_| {
+                // SAFETY: B1. It was made above, and nobody else knows it.
+                unsafe { self.heap.free_blob(blob) };
             })?;
-            // SAFETY: M1. The record has room for the lengths, an address and the time, and is ours.
+            // SAFETY: M1. The record has room for the lengths and an address, and is ours.
             unsafe {
-                record.cast::<[u16; 2]>().write([BLOB, flag]);
+                record.cast::<[u16; 2]>().write([BLOB, 0]);
                 record.add(RECORD_HEAD).cast::<Blob>().write_unaligned(blob);
-                if let Some(at) = expires {
-                    record.add(BLOB_RECORD).cast::<u64>().write_unaligned(at);
-                }
             }
             Ok(reference as usize)
         }
@@ -3326,7 +3222,7 @@ mod hash {
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.heap.memory)?;
-            if unread.owns_blob
+            if unread.has_blob
                 && let Some(blob) = shard.record(unread.reference).blob()
             {
                 // SAFETY: E2, B1. Nobody else knows the record any more, and it is whole.
@@ -3399,7 +3295,6 @@ mod hash {
                 return Err(Box::new(self.heap.memory.refused(bytes)));
             }
             let mut space = self.heap.space();
-            space.spared = if self.cache.is_some() { self.spared() } else { 0 };
             let mut table = shard.blocks.load(Relaxed);
             if number == locked.state().block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(NEXT_BLOCKS);
@@ -3439,14 +3334,14 @@ mod hash {
             Ok(())
         }
 
-        /// Queues a record, with its blob if it owns that, to be freed once no reader has it. Its ref was taken out of the index: E2.
+        /// Queues a record, and its blob if it has one, to be freed once no reader has it. Its ref was taken out of the index: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>, owns: bool) {
+        fn retire_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>) {
             #[cfg(twindex_check)]
             self.check_unlinked(locked.shard, at);
-            let (bytes, blob) = (record.len(), record.blob().filter(|_| owns));
+            let (bytes, blob) = (record.len(), record.blob());
             let class = class(bytes.div_ceil(REF_UNIT)).0 as u8;
-            locked.lane().limbo.push(Removed { reference: at, class, owns_blob: blob.is_some() });
+            locked.lane().limbo.push(Removed { reference: at, class, has_blob: blob.is_some() });
             let bytes = bytes.max(64) + blob.map_or(0, Blob::size);
             // Threads that share a lane may lose each other's counts. That does no harm.
             let removed = &self.removed(locked.lane).bytes;
@@ -3527,7 +3422,7 @@ mod hash {
             if segment.len() < BUCKETS {
                 let mut space = self.heap.space();
                 let mut larger = NewSegment::new(&mut space, segment.len() * GROWTH, segment.shard())?;
-                self.copy_pairs(segment, shard, |reference, hash| larger.put(hash, reference));
+                self.each_hash(segment, shard, |reference, hash| larger.put(hash, reference));
                 let larger = larger.segment;
                 self.install_directory(&mut space, 1, &|_| larger)
                     .inspect_err(|_| space.give_segment(larger))?;
@@ -3555,10 +3450,10 @@ mod hash {
             drop(locked);
             let mut moved = 0;
             let halves = self.two_segments([segment.shard(), number]).map(|mut halves| {
-                self.copy_pairs(segment, shard, |reference, hash| {
+                self.each_hash(segment, shard, |reference, hash| {
                     let half = hash.top(depth) & 1;
                     moved += half;
-                    halves[half].put(hash, reference)
+                    halves[half].put(hash, reference);
                 });
                 halves.map(|half| half.segment)
             });
@@ -3621,30 +3516,21 @@ mod hash {
             Ok([low, high])
         }
 
-        /// Copies each pair of a segment, with its rank, to the slot in which `put` stores its ref. The caller sees to it that
-        /// the segment does not change.
-        fn copy_pairs<'n>(
-            &self,
-            segment: Segment<'_>,
-            shard: &Shard,
-            mut put: impl FnMut(u32, Hash) -> (&'n Bucket, usize),
-        ) {
-            let pairs = segment.pairs(shard);
-            for (at, &pair) in pairs.iter().enumerate() {
-                let (key, _) = shard.record(pair.reference).parts();
+        /// Shows `put` the ref and the hash of each pair of a segment. The caller sees to it that the segment does not change.
+        fn each_hash(&self, segment: Segment<'_>, shard: &Shard, mut put: impl FnMut(u32, Hash)) {
+            let refs = segment.refs(shard);
+            for (at, &reference) in refs.iter().enumerate() {
+                let (key, _) = shard.record(reference).parts();
                 // If one key is long, most are. Prefetches the other lines of a record that comes soon.
                 let key_end = RECORD_HEAD + key.len();
                 if key_end > 32
-                    && let Some(soon) = pairs.get(at + 4)
+                    && let Some(&soon) = refs.get(at + 4)
                 {
-                    let record = shard.address(soon.reference);
+                    let record = shard.address(soon);
                     (32..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
                     prefetch(record.wrapping_add(key_end));
                 }
-                let (bucket, slot) = put(pair.reference, self.hash(key));
-                if self.cache.is_some() {
-                    bucket.set_rank(slot, self.rank(segment, pair));
-                }
+                put(reference, self.hash(key));
             }
         }
 
@@ -3738,826 +3624,18 @@ mod hash {
                 let hash = Hash(directory.first_hash(at));
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
-                for pair in segment.pairs(shard) {
-                    shard.record(pair.reference).blob().map(free);
+                for reference in segment.refs(shard) {
+                    shard.record(reference).blob().map(free);
                 }
                 at = directory.span(segment, hash).end;
-            }
-            if let Some(parts) = &mut self.cache {
-                let ghosts = parts.shards.iter_mut().map(|part| part.0.get_mut().ghosts.len());
-                self.heap.memory.release(2 * ghosts.sum::<usize>());
             }
             for shard in self.all_shards() {
                 // SAFETY: L1. Nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
                 let removed = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
                 // H1: a removed record is whole until it is freed.
-                let owning = removed.filter(|removed| removed.owns_blob);
-                owning.filter_map(|removed| shard.record(removed.reference).blob()).for_each(free);
-            }
-        }
-    }
-
-    // --- caches
-    //
-    // A cache keeps its pairs in a hash index. To make room for a new pair it evicts a pair near the new one's home bucket.
-    // There is no list and no queue: only the pairs of a *group*, four buckets in a row, compete with each other.
-    //
-    // Each pair has a rank of 2 bits in its bucket's word. A hit raises it by 1. A new pair has rank 0, or more if it was
-    // evicted a short time ago: each shard remembers 16 bits of the hash of about as many evicted pairs as it holds pairs.
-    // There are two policies for choosing a victim, called ways:
-    //
-    // - *Steady* keeps pairs that have proved themselves. It evicts the newest pair of the group, unless that pair's rank is
-    //   above the lowest rank of the others. If the newest pair was hit or had come back, evicting it lowers two ranks by 1.
-    // - *Lively* follows recent use. Its hand moves on to the next pair of the lowest rank, like a clock's, and evicts it.
-    //   If that rank is above 0, all ranks of the group fall by as much.
-    //
-    // One group in 16 to 64 always uses steady, and another one lively. All other groups use the way with fewer misses.
-
-    /// What a write to a cache needs to know.
-    pub(super) struct Rules<'c> {
-        pub(super) now: u64,
-        /// The capacity in pairs.
-        pub(super) pairs: usize,
-        /// Whether any pair was ever given a time to live.
-        pub(super) expires: bool,
-        /// How often the memory for this write was refused, and whether its value goes into a blob.
-        pub(super) refused: u32,
-        pub(super) large: bool,
-        /// The rank that the pair was saved with, if it is loaded from a file.
-        pub(super) rank: Option<u8>,
-        /// Collects the pairs that are evicted or expire, if there is a listener.
-        pub(super) gone: Option<&'c mut Vec<Gone>>,
-    }
-
-    /// The key and value of a pair that was evicted or has expired, and which of the two.
-    pub(super) type Gone = (Vec<u8>, Vec<u8>, Cause);
-    /// Decides a write. It gets the old value and its time of expiry, and returns the change and the new time.
-    pub(super) type DecideCached<'d, 'v> = dyn FnMut(Option<&[u8]>, Option<u64>) -> Decided<'v> + 'd;
-    pub(super) type Decided<'v> = Tried<(Change<Cow<'v, [u8]>>, Option<u64>)>;
-
-    /// What a cache stores about a pair besides its value: the time of expiry in milliseconds, and the rank.
-    #[derive(Clone, Copy)]
-    pub(super) struct Standing {
-        pub(super) expires: Option<u64>,
-        pub(super) rank: u8,
-    }
-
-    const MAX_RANK: u32 = 3;
-    /// The first rank of a pair that comes back soon after its eviction: in steady groups, and in lively ones.
-    const RETURN_RANK: [u32; 2] = [1, 2];
-    const STEADY: usize = 0;
-    const LIVELY: usize = 1;
-    const GROUP_BUCKETS: usize = 4;
-    /// How many groups a full segment has.
-    const GROUPS: usize = BUCKETS / GROUP_BUCKETS;
-    /// After this many comparisons of the two ways, other groups try them.
-    const ROUNDS: usize = 16;
-    /// How many pairs a write evicts at most before it allocates.
-    const MAX_EVICTED: usize = 32;
-    /// Positions in a bucket's word: of 2 bits of its group's hand, and of the ranks above them.
-    const HAND_AT: u32 = 6;
-    const RANKS_AT: usize = 8;
-    /// How many bytes the index of a cache takes in addition to that of a table.
-    pub(super) const CACHE_BYTES: usize = size_of::<CacheParts>();
-
-    const _: () = assert!(MANY < 1 << HAND_AT && RANKS_AT + 2 * SLOTS <= u32::BITS as usize);
-
-    /// What the index of a cache has in addition to that of a table.
-    struct CacheParts {
-        /// The way that most groups use, and how many comparisons were made so far.
-        way: AtomicUsize,
-        rounds: AtomicUsize,
-        /// The misses of the groups that try each way, and how many misses came since the last comparison.
-        misses: Line<[AtomicUsize; 2]>,
-        tried: AtomicUsize,
-        /// The number of pairs, if the cache has a capacity in pairs.
-        pairs: Line<AtomicUsize>,
-        /// The most bytes that blobs have taken. Falls slowly while they take less.
-        large: AtomicUsize,
-        /// No pair expires before `due`. While a sweep visits all segments, it gathers the next such time in `next_due`.
-        due: AtomicU64,
-        next_due: AtomicU64,
-        /// Where the sweep continues, and where the search for a large victim does: at the segments of these hashes.
-        sweep_at: Mutex<u64>,
-        victim_at: AtomicU64,
-        /// Each part is accessed only under its shard's lock.
-        shards: [Line<UnsafeCell<CacheShard>>; SHARDS],
-    }
-
-    // SAFETY: L1. Only the holder of a shard's lock touches its part; all else is atomic or locked.
-    unsafe impl Sync for CacheParts {}
-
-    #[derive(Default)]
-    struct CacheShard {
-        /// Whether memory was refused, and how many bytes of records were removed since then and not used again.
-        full: bool,
-        spare: isize,
-        /// 16 bits of the hash of each pair that was evicted lately. The hash also says at which place.
-        ghosts: Vec<u16>,
-        /// Writes, evictions, expirations.
-        counts: [u64; 3],
-    }
-
-    impl Default for CacheParts {
-        fn default() -> Self {
-            Self {
-                pairs: Line::default(),
-                way: AtomicUsize::new(STEADY),
-                misses: Line::default(),
-                tried: AtomicUsize::new(0),
-                rounds: AtomicUsize::new(0),
-                due: AtomicU64::new(u64::MAX),
-                next_due: AtomicU64::new(u64::MAX),
-                sweep_at: Mutex::new(0),
-                victim_at: AtomicU64::new(0),
-                large: AtomicUsize::new(0),
-                shards: std::array::from_fn(|_| Line::default()),
-            }
-        }
-    }
-
-    impl CacheParts {
-        /// Counts a miss in a group that tries a way. Threads that count at the same time may lose a count.
-        fn count_miss(&self, way: usize, between: usize) {
-            let add = |counter: &AtomicUsize, by: usize| {
-                let sum = counter.load(Relaxed) + by;
-                counter.store(sum, Relaxed);
-                sum
-            };
-            let Line(misses) = &self.misses;
-            add(&misses[way], 8);
-            if add(&self.tried, 1) >= between {
-                self.tried.store(0, Relaxed);
-                self.rounds.store(self.rounds.load(Relaxed).wrapping_add(1), Relaxed);
-                let [steady, lively] = [0, 1].map(|way: usize| misses[way].load(Relaxed));
-                // Lively must win by a margin: groups differ by chance, and choosing lively wrongly costs more than steady.
-                self.way.store(usize::from(lively < steady - steady / 32), Relaxed);
-                for misses in misses {
-                    misses.store(misses.load(Relaxed) / 8 * 7, Relaxed);
-                }
-            }
-        }
-
-        /// Records that a pair expires at this time.
-        fn expires_at(&self, at: u64) {
-            for due in [&self.next_due, &self.due] {
-                if at < due.load(Relaxed) {
-                    due.fetch_min(at, Relaxed);
-                }
-            }
-        }
-    }
-
-    impl CacheShard {
-        /// The place for the mark of an evicted pair with this hash, and the mark.
-        fn ghost(&mut self, hash: Hash) -> Option<(&mut u16, u16)> {
-            let mixed = hash.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let at = ((mixed >> 32) * self.ghosts.len() as u64) >> 32;
-            Some((self.ghosts.get_mut(at as usize)?, mixed as u16 | 1))
-        }
-
-        /// Makes `ghosts` a quarter longer than there are pairs, unless memory is refused.
-        fn extend_ghosts(&mut self, pairs: usize, memory: &Memory) {
-            if pairs < self.ghosts.len() || self.full {
-                return;
-            }
-            let (wanted, mut ghosts) = (pairs.max(48) / 4 * 5, Vec::new());
-            let more = 2 * (wanted - self.ghosts.len());
-            self.full = ghosts.try_reserve_exact(wanted).is_err() || memory.reserve(more).is_err();
-            if !self.full {
-                ghosts.resize(wanted, 0);
-                self.ghosts = ghosts;
-            }
-        }
-    }
-
-    // --- ranks, and the groups of buckets that compete
-
-    impl Bucket {
-        /// A bit for each slot whose value is in a blob.
-        fn blobs(&self, shard: &Shard) -> u32 {
-            let is_blob = |slot: u32| shard.record(self.first(1 << slot).load(Relaxed)).blob().is_some();
-            let taken = self.taken_slots();
-            (0..SLOTS as u32)
-                .filter(|&slot| taken >> slot & 1 != 0 && is_blob(slot))
-                .fold(0, |all, slot| all | 1 << slot)
-        }
-
-        fn rank(&self, slot: usize) -> u32 {
-            self.tags.passed.load(Relaxed) >> (RANKS_AT + 2 * slot) & MAX_RANK
-        }
-
-        /// Sets a rank. Like every change of the word, this may lose a hit that another thread counts in the bucket.
-        fn set_rank(&self, slot: usize, rank: u32) {
-            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
-            self.tags.passed.store(word & !(MAX_RANK << at) | rank << at, Release);
-        }
-
-        /// Counts a hit. If another thread changes the word at the same time, the hit is lost.
-        #[inline]
-        fn raise_rank(&self, slot: usize) {
-            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
-            if word >> at & MAX_RANK < MAX_RANK {
-                let _ = self.tags.passed.compare_exchange(word, word + (1 << at), Relaxed, Relaxed);
-            }
-        }
-    }
-
-    /// The buckets whose pairs compete. The shard's lock is held.
-    #[derive(Clone, Copy)]
-    struct Group<'b> {
-        buckets: &'b [Bucket],
-        /// The number of its first slot in the segment.
-        first: usize,
-    }
-
-    impl<'b> Group<'b> {
-        /// The group of `many` buckets that contains the bucket `at`.
-        fn around(buckets: &'b [Bucket], at: usize, many: usize) -> Self {
-            let first = at / many * many;
-            let end = (first + many).min(buckets.len());
-            Self { buckets: &buckets[first..end], first: first * SLOTS }
-        }
-
-        fn pairs(self) -> u32 {
-            self.buckets.iter().map(|bucket| bucket.taken_slots().count_ones()).sum()
-        }
-
-        /// Steady: the slot behind the newest pair. Lively: the slot behind the last victim.
-        fn hand(self) -> usize {
-            let part = |bucket: &Bucket| (bucket.tags.passed.load(Relaxed) >> HAND_AT & 3) as usize;
-            self.buckets.iter().rev().fold(0, |hand, bucket| hand << 2 | part(bucket))
-        }
-
-        fn set_hand(self, hand: usize) {
-            for (at, bucket) in self.buckets.iter().enumerate() {
-                let (word, part) = (bucket.tags.passed.load(Relaxed), (hand >> (2 * at) & 3) as u32);
-                bucket.tags.passed.store(word & !(3 << HAND_AT) | part << HAND_AT, Release);
-            }
-        }
-
-        fn lower_rank(self, slot: usize, by: u32) {
-            let (bucket, slot) = (&self.buckets[slot / SLOTS], slot % SLOTS);
-            bucket.set_rank(slot, bucket.rank(slot).saturating_sub(by));
-        }
-
-        /// The bits that `slots` gives for each bucket, side by side.
-        fn slots(self, slots: impl Fn(&Bucket) -> u32) -> u64 {
-            self.buckets.iter().rev().fold(0, |all, bucket| all << SLOTS | u64::from(slots(bucket)))
-        }
-
-        /// Chooses a victim among the `taken` slots. Returns its slot in the segment, which is never `kept`.
-        fn victim(self, taken: u64, way: usize, kept: usize, seed: usize) -> Option<usize> {
-            let slots = self.buckets.len() * SLOTS;
-            let kept = kept.wrapping_sub(self.first);
-            let taken = taken & !if kept < slots { 1 << kept } else { 0 };
-            let from = |start: usize| {
-                let start = start % slots;
-                let mut rest = (taken >> start | taken << (slots - start)) & (u64::MAX >> (64 - slots));
-                std::iter::from_fn(move || {
-                    let slot = start + rest.trailing_zeros() as usize;
-                    let is_one = rest != 0;
-                    rest &= rest.wrapping_sub(1);
-                    is_one.then(|| if slot < slots { slot } else { slot - slots })
-                })
-            };
-            let rank = |slot: usize| self.buckets[slot / SLOTS].rank(slot % SLOTS);
-            let (hand, newest) = (self.hand(), (self.hand() + slots - 1) % slots);
-            let judged = way == STEADY && taken >> newest & 1 != 0;
-            if judged && rank(newest) == 0 {
-                return Some(self.first + newest);
-            }
-            let (mut victim, mut least) = (None, MAX_RANK + 1);
-            for slot in from(hand).filter(|&slot| !judged || slot != newest) {
-                if rank(slot) < least {
-                    (victim, least) = (Some(slot), rank(slot));
-                }
-                if least == 0 {
-                    break;
-                }
-            }
-            if judged && rank(newest) <= least {
-                from(seed).take(2).for_each(|slot| self.lower_rank(slot, 1));
-                victim = Some(newest);
-            } else if way == LIVELY && victim.is_some() {
-                if least > 0 {
-                    from(0).for_each(|slot| self.lower_rank(slot, least));
-                }
-                self.set_hand(victim? + 1);
-            }
-            Some(self.first + victim?)
-        }
-    }
-
-    /// How many bytes of memory a record takes, and how many its blob.
-    fn held_bytes(record: Record<'_>) -> [usize; 2] {
-        [class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT, record.blob().map_or(0, Blob::size)]
-    }
-
-    /// When the pair of a record expires, if ever.
-    #[inline]
-    fn expiry(record: Record<'_>) -> Option<u64> {
-        // SAFETY: H1. Such a record ends with the time.
-        let at = || unsafe { record.at.add(record.len() - EXPIRY_BYTES).cast::<u64>().read_unaligned() };
-        (record.lengths()[1] & EXPIRES != 0).then(at)
-    }
-
-    // --- the turn of a write, which evicts pairs and changes one
-
-    /// A thread's work on one segment of a cache, under the lock of its shard.
-    struct Turn<'t, 'r> {
-        index: &'t HashIndex,
-        rules: &'t mut Rules<'r>,
-        locked: LockedShard<'t>,
-        segment: Segment<'t>,
-        buckets: &'t [Bucket],
-        /// The hash by which the segment was found.
-        hash: Hash,
-        /// The slot in the segment whose pair must not be evicted.
-        kept: usize,
-        /// How many bytes of records, and how many of blobs, this turn has removed.
-        freed: [usize; 2],
-        /// How many more pairs there are than the counter says. A new pair in place of an evicted one leaves the counter
-        /// alone, since all threads share it.
-        uncounted: isize,
-    }
-
-    impl Turn<'_, '_> {
-        fn part(&mut self) -> &mut CacheShard {
-            // SAFETY: L1. The lock is held, and there is no other reference.
-            unsafe { &mut *self.index.cached().shards[self.segment.shard()].0.get() }
-        }
-
-        fn finish(self) {
-            let (index, due) = (self.index, self.locked.due);
-            if self.uncounted != 0 && self.rules.pairs < usize::MAX {
-                index.cached().pairs.0.fetch_add(self.uncounted.cast_unsigned(), Relaxed);
-            }
-            drop(self);
-            if due {
-                index.advance();
-            }
-        }
-
-        fn is_splitting(&self) -> bool {
-            ptr::eq(self.locked.shard.splitting.load(Relaxed), self.segment.entry)
-        }
-
-        fn home(&self) -> usize {
-            (self.hash.home() / BUCKET) & (self.buckets.len() - 1)
-        }
-
-        fn way(&self, bucket: usize) -> (usize, bool) {
-            self.index.way(self.hash, bucket, self.buckets.len())
-        }
-
-        /// Evicts a pair of the group of `many` buckets, or else of the segment. Returns whether there was one. With `alike` it
-        /// evicts a blob for a blob, and a record for a record: neither can use the other's memory.
-        fn evict(&mut self, many: usize, alike: bool) -> bool {
-            let mut group = Group::around(self.buckets, self.home(), many);
-            // If another group, chosen by the hash, has more pairs, it loses one instead. This evens the groups out.
-            let other = (self.hash.0 >> 20) as usize % self.buckets.len();
-            let other = Group::around(self.buckets, other, many);
-            if many > 1 && other.pairs() > group.pairs() + 1 {
-                group = other;
-            }
-            let way = self.way(group.first / SLOTS).0;
-            let (shard, large) = (self.locked.shard, self.rules.large);
-            let alike = alike && self.index.heap.blob_bytes.load(Relaxed) > 0;
-            let slots = |bucket: &Bucket| {
-                let blobs = if alike { bucket.blobs(shard) } else { 0 };
-                if alike && large { blobs } else { bucket.taken_slots() & !blobs }
-            };
-            let victim = group.victim(group.slots(slots), way, self.kept, self.hash.0 as usize >> 24);
-            let victim = victim.or_else(|| {
-                let mut pairs = self.segment.pairs(shard).into_iter();
-                let is_alike = |pair: &Taken| shard.record(pair.reference).blob().is_some() == large;
-                let pair = pairs.find(|pair| pair.at as usize != self.kept && (!alike || is_alike(pair)))?;
-                Some(pair.at as usize)
-            });
-            if let Some(at) = victim {
-                self.take_out(at, Some(Cause::Size));
-            }
-            victim.is_some()
-        }
-
-        // --- evicting the largest pair, sweeping, and removing a pair
-
-        /// Evicts the largest pair of the segment, if the new pair can use its memory.
-        fn evict_largest(&mut self) {
-            let (shard, pairs) = (self.locked.shard, self.segment.pairs(self.locked.shard));
-            let sizes = pairs.iter().map(|pair| (held_bytes(shard.record(pair.reference)), pair.at as usize));
-            let largest = sizes.max_by_key(|([record, blob], _)| record + blob);
-            if let Some(([_, blob], at)) = largest
-                && (blob > 0 || !self.rules.large)
-            {
-                self.take_out(at, Some(Cause::Size));
-            }
-        }
-
-        /// Removes the expired pairs of the segment, and finds when its next pair expires.
-        fn sweep(&mut self) {
-            let shard = self.locked.shard;
-            for pair in self.segment.pairs(shard) {
-                match expiry(shard.record(pair.reference)) {
-                    Some(at) if at <= self.rules.now => self.take_out(pair.at as usize, Some(Cause::Expired)),
-                    Some(at) => self.index.cached().expires_at(at),
-                    None => {}
-                }
-            }
-        }
-
-        /// Removes the pair in a slot. `why` says whether it was evicted or has expired; `None` means the caller deletes it.
-        fn take_out(&mut self, at: usize, why: Option<Cause>) {
-            let (index, shard) = (self.index, self.locked.shard);
-            let (bucket, slot) = (&self.buckets[at / SLOTS], at % SLOTS);
-            let reference = bucket.refs[slot].load(Relaxed);
-            let record = shard.record(reference);
-            let hash = index.hash(record.parts().0);
-            self.count_out(record, hash, why);
-            bucket.flip_tag(slot, hash.tag());
-            let steps = (at / SLOTS).wrapping_sub(hash.home() / BUCKET) & (self.buckets.len() - 1);
-            self.segment.count_steps(hash, steps, false);
-            let len = shard.len.load(Relaxed) - 1;
-            shard.len.store(len, Relaxed);
-            if len == self.locked.state().empty_at {
-                index.emptied.store(true, Relaxed);
-            }
-            self.uncounted -= 1;
-            index.retire_record(&mut self.locked, reference, record, true);
-            index.free_unread(shard, self.locked.lane(), 2);
-        }
-
-        /// Counts a record that is being removed, and collects its pair for the listener.
-        fn count_out(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
-            let (key, value) = record.parts();
-            let is_over = expiry(record).is_some_and(|at| at <= self.rules.now);
-            let [bytes, blob] = held_bytes(record);
-            self.freed = [self.freed[0] + bytes, self.freed[1] + blob];
-            let part = self.part();
-            part.spare += bytes.cast_signed();
-            let Some(why) = why.map(|why| if is_over { Cause::Expired } else { why }) else { return };
-            part.counts[if why == Cause::Size { 1 } else { 2 }] += 1;
-            if let (Cause::Size, Some((ghost, mark))) = (why, part.ghost(hash)) {
-                *ghost = mark;
-            }
-            if let Some(gone) = &mut self.rules.gone {
-                gone.push((key.to_vec(), value.to_vec(), why));
-            }
-        }
-
-        /// Asks `decide` what to do with the pair at this location, and does it.
-        fn change(
-            &mut self,
-            location: Location,
-            key: &[u8],
-            decide: &mut DecideCached<'_, '_>,
-        ) -> Tried<bool> {
-            let (index, shard, hash) = (self.index, self.locked.shard, self.hash);
-            let (bucket, slot) = (self.home() + usize::from(location.steps), usize::from(location.slot));
-            let at = (bucket & (self.buckets.len() - 1)) * SLOTS + slot;
-            let bucket = &self.buckets[at / SLOTS];
-            self.kept = at;
-            let reference = bucket.refs[slot].load(Relaxed);
-            let old = location.taken.then(|| shard.record(reference));
-            let seen = old.map(|record| (record.parts().1, expiry(record)));
-            let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > self.rules.now));
-            let (change, expires) =
-                decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
-            let (value, blob) = match change {
-                Change::Set(value) => (value, None),
-                // Only the time changes: the new record takes over the old one's blob.
-                Change::Keep
-                    if let Some((value, at)) = live
-                        && at != expires =>
-                {
-                    (value.into(), old.and_then(Record::blob))
-                }
-                Change::Delete if live.is_some() => {
-                    self.take_out(at, None);
-                    return Ok(true);
-                }
-                _ => return Ok(false),
-            };
-            let bytes = if blob.is_some() { BLOB_RECORD } else { value.len() };
-            let needed = RECORD_HEAD + key.len() + bytes + EXPIRY_BYTES;
-            self.rules.large = needed > MAX_RECORD;
-            let memory = &index.heap.memory;
-            let most = || memory.available() + index.heap.blob_bytes.load(Relaxed);
-            if self.rules.large && (!memory.allows(needed) || self.rules.refused > 2 && needed > most()) {
-                // It can never fit, so nothing is evicted for it.
-                self.rules.refused = u32::MAX;
-                return Err(Box::new(index.heap.memory.refused(needed)));
-            }
-            let rank = if location.taken { 0 } else { self.first_rank() };
-            self.make_room(location.taken, needed)?;
-            let added = match blob {
-                Some(_) => index.add_blob_record(&mut self.locked, key, &value, expires, blob),
-                None => index.add_record(&mut self.locked, key, &value, expires),
-            };
-            let new = added.inspect_err(|_| self.refused(location.taken, needed))? as u32;
-            bucket.refs[slot].store(new, Release);
-            if let Some(record) = old {
-                self.count_out(record, hash, live.is_none().then_some(Cause::Expired));
-                index.retire_record(&mut self.locked, reference, record, blob.is_none());
-            } else {
-                shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
-                self.segment.count_steps(hash, location.steps.into(), true);
-                bucket.flip_tag(slot, hash.tag());
-                bucket.set_rank(slot, rank);
-                let group = Group::around(self.buckets, self.home(), GROUP_BUCKETS);
-                let place = at.wrapping_sub(group.first);
-                if place < group.buckets.len() * SLOTS && self.way(at / SLOTS).0 == STEADY {
-                    group.set_hand(place + 1);
-                }
-            }
-            let [bytes, blob] = held_bytes(shard.record(new));
-            let (blobs, kept) = (index.heap.blob_bytes.load(Relaxed), &index.cached().large);
-            if blob > 0 && blobs > kept.load(Relaxed) {
-                kept.store(blobs, Relaxed);
-            }
-            let part = self.part();
-            part.spare = if part.full { part.spare - bytes.cast_signed() } else { 0 };
-            part.counts[0] += 1;
-            if let Some(at) = expires {
-                index.cached().expires_at(at);
-            }
-            Ok(true)
-        }
-
-        // --- the rank of a new pair, and room for it
-
-        /// The first rank of a new pair. Counts the write as a miss, unless the pair is loaded from a file.
-        fn first_rank(&mut self) -> u32 {
-            let (index, hash) = (self.index, self.hash);
-            let pairs = self.locked.shard.len.load(Relaxed).max(0).cast_unsigned();
-            let (way, tries) = self.way(self.home());
-            let loaded = self.rules.rank;
-            if tries && loaded.is_none() {
-                index.cached().count_miss(way, 500 + pairs / GROUPS);
-            }
-            let part = self.part();
-            part.extend_ghosts(pairs, &index.heap.memory);
-            let returns = part.ghost(hash).is_some_and(|(ghost, mark)| *ghost == mark);
-            loaded.map_or(if returns { RETURN_RANK[way] } else { 0 }, u32::from)
-        }
-
-        /// Makes room for a record of so many bytes. The record is for a new pair, unless it `replaces` one.
-        fn make_room(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
-            let (index, limit) = (self.index, self.rules.pairs);
-            if !replaces {
-                let pairs = &index.cached().pairs.0;
-                // The pair is counted before it is there, and the sum is checked again: other threads count too.
-                let has_room = limit == usize::MAX
-                    || pairs.load(Relaxed) < limit && {
-                        self.uncounted -= 1;
-                        pairs.fetch_add(1, Relaxed) < limit
-                    };
-                self.uncounted += 1;
-                if !has_room && !self.evict(GROUP_BUCKETS, false) {
-                    self.uncounted -= 1;
-                    return Err(Box::new(index.heap.memory.refused(bytes)));
-                }
-            }
-            let (shard, available) = (self.locked.shard, || index.heap.memory.available());
-            if self.rules.large && available() < bytes {
-                for lane in &mut self.locked.state().lanes {
-                    index.free_unread(shard, lane, MAX_EVICTED);
-                }
-            }
-            let freed = self.freed[1];
-            for turn in 0..MAX_EVICTED {
-                let (freed, large, part) = (self.freed[1] - freed, self.rules.large, self.part());
-                let has_room = if large {
-                    available() + freed >= bytes
-                } else {
-                    !part.full || part.spare >= bytes.cast_signed()
-                };
-                // First evicts the pair that is worth least. If the new pair cannot use its memory, evicts pairs of its kind.
-                let alike = turn > 0 || self.rules.refused > 0;
-                if has_room || !self.evict(GROUP_BUCKETS, alike) {
-                    break;
-                }
-            }
-            Ok(())
-        }
-
-        /// Evicts more, because memory for a record was refused. What it evicts is free once nobody reads it.
-        #[cold]
-        fn refused(&mut self, replaces: bool, bytes: usize) {
-            let refused = self.rules.refused.min(4);
-            let (parts, memory) = (self.index.cached(), &self.index.heap.memory);
-            // If there is memory for the blob, it was refused for the record that points to it.
-            let large = self.rules.large && memory.available() < bytes;
-            if !large {
-                self.part().full = true;
-                // Memory that was kept for large values, and that these no longer use, is slowly given back.
-                let kept = parts.large.load(Relaxed);
-                let idle = kept.saturating_sub(self.index.heap.blob_bytes.load(Relaxed));
-                parts.large.store(kept - idle / 16, Relaxed);
-            }
-            let record = if self.rules.large { BLOB_RECORD + EXPIRY_BYTES } else { bytes };
-            let (kind, bytes) = if large { (1, bytes) } else { (0, record) };
-            let wanted = self.freed[kind] + (bytes << refused);
-            while self.freed[kind] < wanted && self.evict(GROUP_BUCKETS, large == self.rules.large) {}
-            if !replaces {
-                self.uncounted -= 1;
-            }
-        }
-    }
-
-    // --- what a cache does to its index
-
-    impl HashIndex {
-        #[inline]
-        fn cached(&self) -> &CacheParts {
-            self.cache.as_ref().expect("it is the index of a cache")
-        }
-
-        /// The rank of a pair. In a table all pairs have rank 0.
-        fn rank(&self, segment: Segment<'_>, pair: Taken) -> u32 {
-            let at = pair.at as usize;
-            if self.cache.is_some() { segment.buckets()[at / SLOTS].rank(at % SLOTS) } else { 0 }
-        }
-
-        /// The bytes that records must leave to blobs: what blobs once took, and at least a thirty-second of the capacity. Records
-        /// never return their memory, so without this they would get all of it in the end.
-        fn spared(&self) -> usize {
-            let limit = self.heap.memory.limit.load(Relaxed);
-            let share = if limit < usize::MAX { limit / 32 } else { 0 };
-            let kept = share.max(self.cached().large.load(Relaxed));
-            kept.saturating_sub(self.heap.blob_bytes.load(Relaxed))
-        }
-
-        /// The way of a bucket's group, and whether the group tries it, whatever other groups do. In a segment that is not
-        /// full no group tries one: it has too few of them.
-        fn way(&self, hash: Hash, bucket: usize, buckets: usize) -> (usize, bool) {
-            let parts = self.cached();
-            let turn = parts.rounds.load(Relaxed) / ROUNDS;
-            // If there are many segments, only a half or a quarter of them have groups that try.
-            let bits = (self.directory().depth() / 2).saturating_sub(1).min(2);
-            if buckets == BUCKETS && hash.top(bits) == turn / GROUPS % (1 << bits) {
-                match (bucket / GROUP_BUCKETS + turn).rem_euclid(GROUPS) {
-                    0 => return (STEADY, true),
-                    group if group == GROUPS / 2 => return (LIVELY, true),
-                    _ => {}
-                }
-            }
-            (parts.way.load(Relaxed), false)
-        }
-
-        /// The value of `key` and when it expires. `None` if it has expired. The pair's rank rises if the look-up `counts`.
-        #[cfg_attr(not(target_family = "wasm"), inline)]
-        #[cfg_attr(target_family = "wasm", inline(never))]
-        pub(super) fn get_cached(
-            &self,
-            key: &[u8],
-            counts: bool,
-            clock: &Clock,
-        ) -> Option<(Body<'_>, Option<u64>)> {
-            let (bucket, slot, record) =
-                self.find_slot(self.hash(key), key, |bucket, slot, record| (bucket, slot, record))?;
-            let expires = expiry(record);
-            if expires.is_some_and(|at| at <= clock.now()) {
-                return None;
-            }
-            if counts {
-                bucket.raise_rank(slot as usize);
-            }
-            Some((record.body(), expires))
-        }
-
-        /// How many writes, evictions and expirations there were.
-        pub(super) fn cache_counts(&self) -> [u64; 3] {
-            let mut sum = [0; 3];
-            for number in 0..SHARDS {
-                let Some(shard) = self.shard_at(number) else { continue };
-                let _locked = shard.lock.lock();
-                // SAFETY: L1. The lock is held.
-                let counts = unsafe { &*self.cached().shards[number].0.get() }.counts;
-                sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-            }
-            sum
-        }
-
-        /// Advances the epoch so far that all evicted memory can be freed, except what a reader may be in.
-        pub(super) fn pass_time(&self) {
-            epoch::advance_far(&self.heap.memory);
-        }
-
-        /// Locks the segment of a hash. `None` if the directory has just changed there, or there is none: another thread may
-        /// have emptied the cache since the caller looked, and nothing may be written to `NO_BUCKET`.
-        fn turn<'t, 'r>(&'t self, rules: &'t mut Rules<'r>, hash: Hash) -> Option<Turn<'t, 'r>> {
-            let directory = self.directory();
-            if directory.is_none() {
-                return None;
-            }
-            let segment = directory.segment(hash);
-            let buckets = segment.buckets();
-            prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
-            let locked = self.shard(segment).lock();
-            let turn = Turn {
-                index: self,
-                rules,
-                locked,
-                segment,
-                buckets,
-                hash,
-                kept: usize::MAX,
-                freed: [0; 2],
-                uncounted: 0,
-            };
-            (self.directory().segment(hash) == segment).then_some(turn)
-        }
-
-        /// Calls `decide` at most once, and does what it says. `decide` sees the pair's value and time unless it has expired.
-        /// Returns `None` if the caller must try again. If memory was refused, pairs were evicted. Their memory becomes free
-        /// once no reader can be in it.
-        pub(super) fn change_cached(
-            &self,
-            rules: &mut Rules<'_>,
-            key: &[u8],
-            decide: &mut DecideCached<'_, '_>,
-        ) -> Option<Tried<bool>> {
-            let hash = self.hash(key);
-            if self.directory().is_none() {
-                return match decide(None, None) {
-                    Ok((Change::Set(_), _)) => self.start().err().map(Err),
-                    other => Some(other.map(|_| false)),
-                };
-            }
-            let mut turn = self.turn(rules, hash)?;
-            if let Some((ghost, _)) = turn.part().ghost(hash) {
-                prefetch(ghost);
-            }
-            let Some(location) = turn.segment.locate(turn.locked.shard, hash, key) else {
-                let Turn { locked, segment, rules, .. } = turn;
-                let refused = self.grow(locked, segment, hash).err()?;
-                // There is no memory to grow, so this evicts a pair of the home bucket.
-                let mut turn = self.turn(rules, hash)?;
-                let evicted = turn.is_splitting() || turn.evict(1, false);
-                turn.finish();
-                return (!evicted).then_some(Err(refused));
-            };
-            let changed = turn.change(location, key, decide);
-            let writes = turn.part().counts[0] as usize;
-            turn.finish();
-            if rules.expires && writes.is_multiple_of(BUCKETS) {
-                self.sweep(rules);
-            }
-            Some(changed)
-        }
-
-        /// Sweeps the segment at `from`, or evicts its largest pair. Returns the bytes that it freed, and where the next one is.
-        fn visit(&self, rules: &mut Rules<'_>, from: u64, sweeps: bool) -> (usize, Option<u64>) {
-            let hash = Hash(from);
-            if self.directory().is_none() {
-                return (0, None);
-            }
-            let Some(mut turn) = self.turn(rules, hash).filter(|turn| !turn.is_splitting()) else {
-                return (0, Some(from));
-            };
-            if sweeps {
-                turn.sweep();
-            } else {
-                turn.evict_largest();
-            }
-            let (directory, freed) = (self.directory(), turn.freed.iter().sum());
-            let end = directory.span(turn.segment, hash).end;
-            turn.finish();
-            (freed, (end < directory.len()).then(|| directory.first_hash(end)))
-        }
-
-        /// Removes the expired pairs of one segment, the next of the sweep. Does nothing before `due`, when the first pair
-        /// expires. From then on each call takes the next segment until all were swept.
-        fn sweep(&self, rules: &mut Rules<'_>) {
-            let parts = self.cached();
-            if parts.due.load(Relaxed) > rules.now {
-                return;
-            }
-            let Ok(mut from) = parts.sweep_at.try_lock() else { return };
-            let next = self.visit(rules, *from, true).1;
-            *from = next.unwrap_or(0);
-            if next.is_none() {
-                parts.due.store(parts.next_due.swap(u64::MAX, Relaxed), Relaxed);
-                // A pair that was written meanwhile may have lowered only one of the two.
-                parts.due.fetch_min(parts.next_due.load(Relaxed), Relaxed);
-            }
-        }
-
-        /// Evicts the largest pairs of the next segments, up to so many bytes, after evicting near the new pair's home has not
-        /// helped.
-        #[cold]
-        pub(super) fn evict_anywhere(&self, rules: &mut Rules<'_>, bytes: usize) {
-            let (at, mut freed) = (&self.cached().victim_at, 0);
-            for _ in 0..64 {
-                let (more, next) = self.visit(rules, at.load(Relaxed), false);
-                at.store(next.unwrap_or(0), Relaxed);
-                freed += more;
-                if freed > bytes {
-                    break;
-                }
+                let with_blobs = removed.filter(|removed| removed.has_blob);
+                with_blobs.filter_map(|removed| shard.record(removed.reference).blob()).for_each(free);
             }
         }
     }
@@ -7418,10 +6496,7 @@ pub struct Store {
 #[derive(Default)]
 struct StoreInner {
     tables: Mutex<BTreeMap<String, Table>>,
-    /// Locked after the tables. By name. Few, so that a list is enough.
-    caches: Mutex<Vec<Cache>>,
     memory: Arc<Memory>,
-    clock: Arc<Clock>,
 }
 
 impl Store {
@@ -7451,13 +6526,10 @@ impl Store {
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
-        if self.find_cache(name).is_some() {
-            return Err(Error::NameInUse { name: name.into(), by: "cache" });
-        }
         let table = match tables.entry(name.into()) {
             Entry::Occupied(table) => table.into_mut(),
             Entry::Vacant(_) if !options.create => return Err(Error::NoTable { name: name.into() }),
-            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory, false)?),
+            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory)?),
         };
         table.needs(options.index)?;
         options.check_codecs(table)?;
@@ -7635,12 +6707,12 @@ macro_rules! with_index {
 }
 
 impl Table {
-    fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>, is_cache: bool) -> Result<Self> {
+    fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>) -> Result<Self> {
         let (keys, values) = options.codecs();
         memory.allot(TableInner::bytes(name, (keys, values))).map_err(|error| *error)?;
         let own = || Arc::clone(memory);
         let pairs = match options.index {
-            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing(), is_cache), own())),
+            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let codecs = [keys.into(), values.into()];
@@ -8262,9 +7334,9 @@ impl Table {
         self.walk_bodies(from, |key, body| read(key, body.bytes()))
     }
 
-    fn walk_bodies(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
+    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
         let Pairs::Hash(index) = &self.inner.pairs else { return None };
-        index.get(&self.pin()).walk(from, |key, body, _| read(key, body))
+        index.get(&self.pin()).walk(from, read)
     }
 }
 
@@ -8300,788 +7372,6 @@ pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
     bound.as_ref().map(Deref::deref)
-}
-
-// ---------------------------------------------------------------------------------------------------
-// Cache
-// ---------------------------------------------------------------------------------------------------
-
-/// The options of a new cache.
-#[derive(Clone)]
-pub struct CacheOptions {
-    bytes: usize,
-    pairs: usize,
-    ttl: Option<Duration>,
-    listener: Option<Arc<AssertUnwindSafe<Box<Listener>>>>,
-    codecs: [String; 2],
-}
-
-type Listener = dyn Fn(&[u8], &[u8], Cause) + Send + Sync;
-
-impl CacheOptions {
-    /// A cache that takes at most `capacity` bytes of memory. These include all that it needs for itself.
-    pub fn bytes(capacity: usize) -> Self {
-        let codecs = [BYTES, BYTES].map(Into::into);
-        Self { bytes: capacity, pairs: usize::MAX, ttl: None, listener: None, codecs }
-    }
-
-    /// A cache of at most `capacity` pairs. 0 counts as 1.
-    pub fn pairs(capacity: usize) -> Self {
-        Self { pairs: capacity.clamp(1, usize::MAX - 1), ..Self::bytes(usize::MAX) }
-    }
-
-    /// How long a pair lives after its last write, unless that write says otherwise. Without this, pairs do not expire.
-    #[must_use]
-    pub fn ttl(self, ttl: Duration) -> Self {
-        Self { ttl: Some(ttl), ..self }
-    }
-
-    /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
-    ///
-    /// It runs after the write that removed the pair, in the same thread, while no lock is held. If its own writes evict, it
-    /// runs within itself. A listener that owns a handle of its own store keeps the store alive until [`Store::drop_cache`].
-    #[must_use]
-    pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
-        Self { listener: Some(Arc::new(AssertUnwindSafe(Box::new(listener)))), ..self }
-    }
-
-    /// Names the codecs of keys and values, as [`TableOptions`] does.
-    #[must_use]
-    pub fn codecs(self, keys: &str, values: &str) -> Self {
-        Self { codecs: [keys.into(), values.into()], ..self }
-    }
-
-    fn table(&self) -> TableOptions<'_> {
-        TableOptions::new(Index::Hash).keys(&self.codecs[0]).values(&self.codecs[1])
-    }
-}
-
-impl fmt::Debug for CacheOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bytes, pairs, ttl, .. } = self;
-        f.debug_struct("CacheOptions").field("bytes", bytes).field("pairs", pairs).field("ttl", ttl).finish()
-    }
-}
-
-/// Why a pair was removed that nobody deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// It was evicted, because there was no room for all pairs.
-    Size,
-    /// Its time to live was over.
-    Expired,
-}
-
-/// What a cache has counted since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Look-ups that found a pair. `peek`, `contains` and `ttl` do not count.
-    pub hits: u64,
-    /// Look-ups that found none.
-    pub misses: u64,
-    /// Pairs written. [`Cache::clear`] resets this and the following counts.
-    pub writes: u64,
-    /// Pairs that were evicted, because there was no room.
-    pub evictions: u64,
-    /// Pairs that were removed because their time was over.
-    pub expirations: u64,
-}
-
-// --- the clock, and the cache itself
-
-/// The time in milliseconds since any time that the host chooses.
-#[derive(Default)]
-struct Clock(OnceLock<AssertUnwindSafe<Box<dyn Fn() -> u64 + Send + Sync>>>);
-
-impl Clock {
-    fn now(&self) -> u64 {
-        self.0.get().map_or(0, |now| (now.0)())
-    }
-}
-
-/// A set of pairs of bounded size. It evicts pairs instead of refusing writes, and its pairs may expire.
-///
-/// ```
-/// use std::time::{Duration, UNIX_EPOCH};
-/// use twindex::{CacheOptions, Store};
-///
-/// let store = Store::new();
-/// store.set_clock(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64));
-/// let cache = store.cache("pages", CacheOptions::bytes(64 << 20).ttl(Duration::from_secs(60)))?;
-/// cache.upsert("/", "<h1>Hello")?;
-/// assert_eq!(cache.select("/").as_deref(), Some(&b"<h1>Hello"[..]));
-/// let page = cache.get_with("/news", || "read from the disk")?;
-/// # Ok::<(), twindex::Error>(())
-/// ```
-///
-/// A handle: clones are the same cache. Expired pairs are never returned. They count in [`len`](Self::len) until they are
-/// removed. Later writes remove them, each a few.
-#[derive(Clone)]
-pub struct Cache {
-    inner: Arc<CacheInner>,
-}
-
-/// How many cache lines count hits and misses. The first one is shared; each other belongs to one thread.
-const COUNTING: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
-
-struct CacheInner {
-    table: Table,
-    options: CacheOptions,
-    clock: Arc<Clock>,
-    /// Whether a pair was ever given a time to live.
-    expires: AtomicBool,
-    counts: [Line<[AtomicU64; 2]>; COUNTING],
-    /// The computations under way, by key, and how many there are. Writing or deleting a key removes its flights.
-    flights: Mutex<Flights>,
-    flying: AtomicUsize,
-}
-
-/// Whether a thread has tried to compute a value, and the value. It holds the lock while it computes, and others wait.
-type Flight = (bool, Option<Arc<[u8]>>);
-type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
-
-/// A computation of the value of a key. It ends when this is dropped. If the key is written or deleted meanwhile, the value is not kept.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Computation(Cache, Arc<Mutex<Flight>>);
-
-impl Computation {
-    /// Whether the key was neither written nor deleted, nor the cache dropped, since it began.
-    pub fn stands(&self) -> bool {
-        !self.0.is_dropped()
-            && lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
-    }
-
-    /// Ends it before it is dropped.
-    pub fn end(&self) {
-        self.0.flights(|flights| flights.retain(|(_, flight)| !Arc::ptr_eq(flight, &self.1)));
-    }
-
-    /// Adds the pair if the key is absent and was neither written nor deleted since. Returns whether it did.
-    pub fn insert(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        self.store(key, None, value, ttl)
-    }
-
-    /// As [`insert`](Self::insert), but also replaces the value that was there when the computation began, `seen`.
-    pub fn store(
-        &self,
-        key: &[u8],
-        seen: Option<&[u8]>,
-        value: &[u8],
-        ttl: Option<Duration>,
-    ) -> Result<bool> {
-        check_value(value)?;
-        self.add(key, seen, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
-    }
-
-    fn add(&self, key: &[u8], seen: Option<&[u8]>, value: &[u8], expires: Option<u64>) -> Result<bool> {
-        self.0.change_or_load(key, None, &mut |old, at| {
-            let is_due = (old.is_none() || old == seen) && self.stands();
-            Ok(if is_due { (Change::Set(value.into()), expires) } else { (Change::Keep, at) })
-        })
-    }
-}
-
-impl Drop for Computation {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-// --- the caches of a store
-
-impl Store {
-    /// Sets the clock of this store's caches: milliseconds since any fixed time. It is read at every use of a pair that may
-    /// expire, so it should be quick. Returns false if there was a clock already, which then stays.
-    pub fn set_clock(&self, now: impl Fn() -> u64 + Send + Sync + 'static) -> bool {
-        self.inner.clock.0.set(AssertUnwindSafe(Box::new(now))).is_ok()
-    }
-
-    /// Opens the cache called `name`, or creates it. A cache that exists keeps its capacity, time to live and listener.
-    ///
-    /// Fails if a table has the name, the name is not 1 to 255 bytes long, the cache has other codecs, or the capacity is
-    /// less than an empty cache takes: some 20 KiB natively. The memory of a cache counts towards the store's memory limit.
-    pub fn cache(&self, name: &str, options: CacheOptions) -> Result<Cache> {
-        options.table().check_names(name)?;
-        let tables = lock(&self.inner.tables);
-        if tables.contains_key(name) {
-            return Err(Error::NameInUse { name: name.into(), by: "table" });
-        }
-        let mut caches = lock(&self.inner.caches);
-        if let Some(cache) = caches.iter().find(|cache| cache.name() == name) {
-            options.table().check_codecs(&cache.inner.table)?;
-            return Ok(cache.clone());
-        }
-        let cache = Cache::new(name, options, &self.inner)?;
-        cache.enter(&mut caches);
-        Ok(cache)
-    }
-
-    /// Adds a cache that was loaded, unless its name is in use.
-    fn add_cache(&self, cache: &Cache) -> Result<()> {
-        let name = cache.name();
-        let tables = lock(&self.inner.tables);
-        let mut caches = lock(&self.inner.caches);
-        Self::check_unused(name, tables.contains_key(name), &caches)?;
-        cache.enter(&mut caches);
-        Ok(())
-    }
-
-    fn check_unused(name: &str, by_table: bool, caches: &[Cache]) -> Result<()> {
-        if by_table || caches.iter().any(|other| other.name() == name) {
-            return Err(Error::NameInUse { name: name.into(), by: if by_table { "table" } else { "cache" } });
-        }
-        Ok(())
-    }
-
-    /// The cache called `name`, if there is one.
-    pub fn find_cache(&self, name: &str) -> Option<Cache> {
-        lock(&self.inner.caches).iter().find(|cache| cache.name() == name).cloned()
-    }
-
-    /// All caches, by name.
-    pub fn caches(&self) -> Vec<Cache> {
-        lock(&self.inner.caches).clone()
-    }
-
-    /// Removes a cache and its pairs. Returns whether it was there. From then on writes by its handles fail.
-    pub fn drop_cache(&self, name: &str) -> bool {
-        let mut caches = lock(&self.inner.caches);
-        let Some(at) = caches.iter().position(|cache| cache.name() == name) else { return false };
-        let cache = caches.remove(at);
-        drop(caches);
-        cache.inner.table.inner.dropped.store(true, Release);
-        cache.inner.table.renew();
-        true
-    }
-}
-
-impl Cache {
-    fn new(name: &str, options: CacheOptions, store: &StoreInner) -> Result<Self> {
-        let memory = Memory { parent: Some(Arc::clone(&store.memory)), ..Memory::default() };
-        memory.limit.store(options.bytes, Relaxed);
-        let memory = Arc::new(memory);
-        memory.allot(Self::OWN_BYTES).map_err(|error| *error)?;
-        let table = Table::new(name, options.table(), &memory, true)
-            .inspect_err(|_| memory.release(Self::OWN_BYTES))?;
-        let inner = CacheInner {
-            table,
-            options,
-            clock: Arc::clone(&store.clock),
-            expires: AtomicBool::new(false),
-            counts: Default::default(),
-            flights: Mutex::default(),
-            flying: AtomicUsize::new(0),
-        };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// Inserts it among the caches of its store, which are ordered by name.
-    fn enter(&self, caches: &mut Vec<Self>) {
-        let place = caches.partition_point(|other| other.name() < self.name());
-        caches.insert(place, self.clone());
-    }
-
-    /// How many bytes a cache counts for itself.
-    const OWN_BYTES: usize = size_of::<CacheInner>() + hash::CACHE_BYTES;
-
-    fn index(&self) -> &Shared<hash::HashIndex> {
-        match &self.inner.table.inner.pairs {
-            Pairs::Hash(index) => index,
-            Pairs::Sorted(_) => unreachable!("a cache has a hash index"),
-        }
-    }
-
-    /// When a pair expires that is written now with this time to live.
-    fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
-        let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
-        self.expires_in(millis(ttl), u64::MAX).map(Some)
-    }
-
-    /// When a pair expires that has `left` milliseconds to live from now on, or from `begun` on if that was earlier.
-    fn expires_in(&self, left: u64, begun: u64) -> Result<u64> {
-        let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
-        self.inner.expires.store(true, Relaxed);
-        Ok(now.min(begun).saturating_add(left))
-    }
-
-    fn count(&self, hit: bool) {
-        let lane = epoch::lane();
-        let own = lane < COUNTING && lane > 0;
-        let count = &self.inner.counts[if own { lane } else { 0 }].0[usize::from(!hit)];
-        if own {
-            count.store(count.load(Relaxed) + 1, Relaxed);
-        } else {
-            count.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// Calls `read` with the value of `key` and the time at which it expires.
-    #[inline]
-    fn read<T>(&self, key: &[u8], counts: bool, read: impl FnOnce(Body<'_>, Option<u64>) -> T) -> Option<T> {
-        let pinned = self.inner.table.pin();
-        let found = self.index().get(&pinned).get_cached(key, counts, &self.inner.clock);
-        if counts {
-            self.count(found.is_some());
-        }
-        found.map(|(value, expires)| read(value, expires))
-    }
-
-    // --- read verbs
-
-    /// A copy of the value of `key`.
-    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        self.select_with(key, <[u8]>::to_vec)
-    }
-
-    /// Calls `read` with the value of `key`, without a copy. `read` must not wait for a write.
-    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.read(key.as_ref(), true, |value, _| read(value.bytes()))
-    }
-
-    /// The value of `key`. If it is large, it is shared with the cache, as by [`Table::select_shared`].
-    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
-        self.read(key.as_ref(), true, |value, _| value.keep(&self.inner.table.inner.memory))
-    }
-
-    /// Like [`select`](Self::select), but neither the eviction policy nor the statistics see it.
-    pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        self.read(key.as_ref(), false, |value, _| value.bytes().to_vec())
-    }
-
-    /// Whether the key is there. Neither the eviction policy nor the statistics see this look-up.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.read(key.as_ref(), false, |_, _| ()).is_some()
-    }
-
-    /// How long the pair still lives. `Some(None)` if it does not expire, `None` if the key is absent.
-    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Option<Option<Duration>> {
-        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.inner.clock.now()));
-        self.read(key.as_ref(), false, |_, expires| expires.map(left))
-    }
-
-    // --- write verbs
-
-    /// Adds the pair if the key is absent. Returns whether it was.
-    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Insert)
-    }
-
-    /// Replaces the value if the key is present. Returns whether it was. The pair's time to live starts again.
-    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Replace)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Upsert)
-    }
-
-    /// Like [`insert`](Self::insert), but with this time to live. With `Duration::MAX` the pair does not expire.
-    pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Insert)
-    }
-
-    /// Like [`replace`](Self::replace), but with this time to live.
-    pub fn replace_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Replace)
-    }
-
-    /// Like [`upsert`](Self::upsert), but with this time to live.
-    pub fn upsert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Upsert)
-    }
-
-    fn write(&self, key: &[u8], value: &[u8], ttl: Option<Duration>, write: Write) -> Result<bool> {
-        check_value(value)?;
-        let expires = self.expiry(ttl)?;
-        self.change(key, |old, at| {
-            let takes_effect = write.takes_effect(old.is_some());
-            Ok(if takes_effect { (Change::Set(value.into()), expires) } else { (Change::Keep, at) })
-        })
-    }
-
-    /// Removes the pair. Returns whether it was there. A value that is being computed for the key will not be kept.
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.forget(Some(key.as_ref()));
-        self.change_or_load(key.as_ref(), None, &mut |_, _| Ok((Change::Delete, None)))
-    }
-
-    /// Sets how long the pair lives from now on. `None` means the cache's default. Returns whether the key was there.
-    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
-        let expires = self.expiry(ttl.or(self.inner.options.ttl))?;
-        let mut is_there = false;
-        self.change_or_load(key.as_ref(), None, &mut |old, _| {
-            is_there = old.is_some();
-            Ok((Change::Keep, expires))
-        })?;
-        Ok(is_there)
-    }
-
-    /// Calls `change` with the value of the key and does what it returns, like [`Table::alter`]. A pair that was there
-    /// keeps the time at which it expires. A new pair gets the cache's default time to live.
-    pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
-        let anew = self.expiry(self.inner.options.ttl)?;
-        let mut change = Some(change);
-        // What `change` returned, and for which value. We need it again if room must be made first.
-        let mut answer: Option<(Option<Vec<u8>>, Change)> = None;
-        self.change(key.as_ref(), |old, expires| {
-            if let Some(change) = change.take() {
-                answer = Some((old.map(<[u8]>::to_vec), change(old)));
-            }
-            let given = answer.as_ref().filter(|(seen, _)| seen.as_deref() == old);
-            let needed = self.memory() + old.map_or(0, <[u8]>::len);
-            let (_, change) = given.ok_or(Error::MemoryLimit { limit: self.capacity_bytes(), needed })?;
-            let change = match change {
-                Change::Set(value) => Change::Set(check_value(value).map(|()| value.clone().into())?),
-                Change::Delete => Change::Delete,
-                Change::Keep => Change::Keep,
-            };
-            Ok((change, if old.is_some() { expires } else { anew }))
-        })
-    }
-
-    /// Adds `by` to the value, like [`Table::increment`]. The pair expires as with [`alter`](Self::alter). So you can count
-    /// requests by the minute.
-    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let anew = self.expiry(self.inner.options.ttl)?;
-        let mut sum = by;
-        self.change(key.as_ref(), |old, expires| {
-            sum = old.map_or(Ok(by), |text| incremented(text, by))?;
-            let text = sum.to_string().into_bytes();
-            Ok((Change::Set(text.into()), if old.is_some() { expires } else { anew }))
-        })?;
-        Ok(sum)
-    }
-
-    // --- making room
-
-    /// Whether waiting will give room for a write with which the cache has `needed` bytes. Either the write is small, and
-    /// others only took the freed memory first, or a reader keeps evicted memory from being freed.
-    fn will_fit(&self, needed: usize) -> bool {
-        let memory = &self.inner.table.inner.memory;
-        let (limit, used) = (memory.limit.load(Relaxed), memory.used.load(Relaxed));
-        epoch::is_held(memory) || limit < usize::MAX && needed.saturating_sub(used) <= limit / 4
-    }
-
-    /// Does what `decide` says. If two large values do not fit at once, it deletes the old pair first. Until the new pair is
-    /// there, other threads find the key absent. If they delete it, it stays absent.
-    fn change<'v>(
-        &self,
-        key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>, Option<u64>) -> hash::Decided<'v>,
-    ) -> Result<bool> {
-        let allows = |bytes| self.inner.table.inner.memory.allows(bytes);
-        let (mut asked, mut rest) = (0, None);
-        let done = self.change_or_load(key, None, &mut |old, at| {
-            asked += 1;
-            let (change, expires) = decide(old, at)?;
-            if !matches!(change, Change::Keep) {
-                // A computation that began before this write must not replace it once it was evicted or has expired.
-                self.forget(Some(key));
-            }
-            match (old, change) {
-                (Some(old), Change::Set(value))
-                    if value.len() > 2048
-                        && (asked > 2 && !allows((old.len() + value.len()).saturating_mul(4))
-                            || !allows(old.len() + value.len()) && allows(value.len())) =>
-                {
-                    rest = Some((self.computation(key, false), value, expires));
-                    Ok((Change::Delete, None))
-                }
-                (_, change) => Ok((change, expires)),
-            }
-        })?;
-        let Some((computation, value, expires)) = rest else { return Ok(done) };
-        computation.add(key, None, &value, expires).map(|_| true)
-    }
-
-    /// All changes of pairs go through here. If there is no room, it evicts and calls `decide` again. Only a pair that is
-    /// loaded has a `rank`. Nobody has seen the pairs that loading evicts, so the listener is not told.
-    fn change_or_load(
-        &self,
-        key: &[u8],
-        rank: Option<u8>,
-        decide: &mut hash::DecideCached<'_, '_>,
-    ) -> Result<bool> {
-        /// How often to evict for one pair.
-        const EVICTIONS: u32 = 24;
-        /// How often to try in all, if waiting will give room.
-        const WAITS: u32 = 2_000;
-        check_key(key)?;
-        let options = &self.inner.options;
-        let (mut turns, mut gone) = (0, Vec::new());
-        let expires = self.inner.expires.load(Relaxed);
-        let mut rules = hash::Rules {
-            now: if expires { self.inner.clock.now() } else { 0 },
-            pairs: options.pairs,
-            expires,
-            refused: 0,
-            large: false,
-            rank,
-            gone: (options.listener.is_some() && rank.is_none()).then_some(&mut gone),
-        };
-        let done = loop {
-            let pinned = self.inner.table.pin();
-            let index = self.index().get(&pinned);
-            let changed = index.change_cached(&mut rules, key, &mut |old, at| {
-                self.inner.table.check_not_dropped()?;
-                decide(old, at)
-            });
-            let emptied = index.emptied.load(Relaxed) && index.emptied.swap(false, Relaxed);
-            match changed {
-                Some(Err(error))
-                    if let Error::MemoryLimit { limit, needed } = *error
-                        && (rules.refused < EVICTIONS || rules.refused < WAITS && self.will_fit(needed)) =>
-                {
-                    rules.refused += 1;
-                    let is_hard = rules.refused > 2 || options.pairs < usize::MAX;
-                    if is_hard && (rules.refused <= EVICTIONS || rules.refused.is_multiple_of(64)) {
-                        let missing = needed.saturating_sub(limit.unwrap_or(needed));
-                        let bytes = if rules.large { missing } else { 0 };
-                        index.evict_anywhere(&mut rules, bytes);
-                    }
-                    drop(pinned);
-                    if rules.refused > EVICTIONS / 2 {
-                        (0..8).for_each(|_| sync::yield_now());
-                    }
-                    self.index().tidy();
-                    if is_hard {
-                        self.inner.table.make_room();
-                    } else {
-                        self.index().get_arc().pass_time();
-                    }
-                }
-                Some(done) => {
-                    drop(pinned);
-                    if emptied {
-                        self.inner.table.renew_if_empty();
-                    }
-                    break done;
-                }
-                None => {
-                    drop(pinned);
-                    self.index().tidy();
-                    wait(&mut turns);
-                }
-            }
-        };
-        if let Some(listener) = &options.listener {
-            for (key, value, why) in &gone {
-                (listener.0)(key, value, *why);
-            }
-        }
-        done.map_err(|error| *error)
-    }
-
-    // --- computing what is absent
-
-    /// The value of `key`. If it is absent, calls `compute` and adds its value. If several threads ask for the same key, one
-    /// computes and the others wait. If it fails, another one computes. If the key is written or deleted meanwhile, or the
-    /// cache cleared, the computed value is returned but not kept.
-    ///
-    /// `compute` must not ask for this key, nor for one that waits for it. A value too large to keep is still returned.
-    pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(
-        &self,
-        key: impl AsRef<[u8]>,
-        ttl: Option<Duration>,
-        compute: impl FnOnce() -> std::result::Result<V, E>,
-    ) -> std::result::Result<Vec<u8>, E> {
-        let key = key.as_ref();
-        loop {
-            if let Some(value) = self.select(key) {
-                return Ok(value);
-            }
-            let computation = self.computation(key, true);
-            let mut flight = computation.1.lock().unwrap_or_else(PoisonError::into_inner);
-            match &*flight {
-                (false, _) => flight.0 = true,
-                (true, None) => continue,
-                (true, Some(value)) => return Ok(value.to_vec()),
-            }
-            // Another thread may have finished between the look-up and the lock.
-            if let Some(value) = self.peek(key) {
-                flight.1 = Some(value.as_slice().into());
-                return Ok(value);
-            }
-            let value = compute()?;
-            let value = value.as_ref();
-            match computation.insert(key, value, ttl) {
-                Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
-                _ => flight.1 = Some(value.into()),
-            }
-            return Ok(value.to_vec());
-        }
-    }
-
-    /// Begins a computation of the value of `key`. If `shared`, joins one that is under way.
-    #[doc(hidden)]
-    pub fn computation(&self, key: &[u8], shared: bool) -> Computation {
-        let flight = self.flights(|flights| {
-            let under_way = flights.iter().find(|(other, _)| shared && other == key);
-            let flight = under_way.map_or_else(Arc::default, |(_, flight)| Arc::clone(flight));
-            flights.push((key.into(), Arc::clone(&flight)));
-            flight
-        });
-        Computation(self.clone(), flight)
-    }
-
-    fn flights<T>(&self, change: impl FnOnce(&mut Flights) -> T) -> T {
-        let mut flights = lock(&self.inner.flights);
-        let done = change(&mut flights);
-        self.inner.flying.store(flights.len(), SeqCst);
-        done
-    }
-
-    /// The values that are being computed for this key, or for all keys, will not be kept.
-    #[doc(hidden)]
-    pub fn forget(&self, key: Option<&[u8]>) {
-        // A computation that we do not see yet will see what the caller wrote before.
-        if self.inner.flying.load(SeqCst) > 0 {
-            self.flights(|flights| flights.retain(|(other, _)| key.is_some_and(|key| key != other)));
-        }
-    }
-
-    /// Like [`get_or_compute`](Self::get_or_compute), if `compute` cannot fail, with the cache's default time to live.
-    pub fn get_with<V: AsRef<[u8]>>(
-        &self,
-        key: impl AsRef<[u8]>,
-        compute: impl FnOnce() -> V,
-    ) -> Result<Vec<u8>> {
-        self.get_or_compute(key, None, || Ok::<_, Error>(compute()))
-    }
-
-    // --- the whole
-
-    /// The name it has in its store.
-    pub fn name(&self) -> &str {
-        self.inner.table.name()
-    }
-
-    /// The codecs of its keys and of its values.
-    pub fn codecs(&self) -> (&str, &str) {
-        self.inner.table.codecs()
-    }
-
-    /// The capacity in bytes, if it has one.
-    pub fn capacity_bytes(&self) -> Option<usize> {
-        Some(self.inner.options.bytes).filter(|&bytes| bytes < usize::MAX)
-    }
-
-    /// The capacity in pairs, if it has one.
-    pub fn capacity_pairs(&self) -> Option<usize> {
-        Some(self.inner.options.pairs).filter(|&pairs| pairs < usize::MAX)
-    }
-
-    /// How long pairs live by default.
-    pub fn default_ttl(&self) -> Option<Duration> {
-        self.inner.options.ttl
-    }
-
-    /// The number of pairs, including those that have expired and were not removed yet.
-    pub fn len(&self) -> usize {
-        self.inner.table.len()
-    }
-
-    /// Whether there is no pair.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many bytes of memory the cache takes, including all that it needs for itself. Never more than its capacity.
-    pub fn memory(&self) -> usize {
-        self.inner.table.inner.memory.used.load(Relaxed)
-    }
-
-    /// Whether the cache was dropped from its store.
-    pub fn is_dropped(&self) -> bool {
-        self.inner.table.is_dropped()
-    }
-
-    /// Removes all pairs and frees their memory. The listener is not told. The counts of hits and misses go on, the other
-    /// counts are reset. Values that are being computed will not be kept.
-    pub fn clear(&self) -> Result<()> {
-        self.forget(None);
-        self.inner.table.clear()
-    }
-
-    /// The counts of the cache.
-    pub fn stats(&self) -> CacheStats {
-        let sum = |at: usize| self.inner.counts.iter().map(|counts| counts.0[at].load(Relaxed)).sum();
-        let [writes, evictions, expirations] = self.index().get(&self.inner.table.pin()).cache_counts();
-        CacheStats { hits: sum(0), misses: sum(1), writes, evictions, expirations }
-    }
-
-    /// Calls `read` with some of the pairs from `from` on, and how long they still live. A walk of all pairs begins with 0.
-    /// Returns where to continue, like [`Table::walk`].
-    pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
-        self.walk_live(from, |key, value, left, _| read(key, value, left.map(Duration::from_millis)))
-    }
-
-    /// All pairs, in no order. A pair that is evicted or expires meanwhile may be missing. Iterating counts no hits.
-    ///
-    /// The iterator reads some keys ahead, but each value only when it returns it.
-    pub fn iter(&self) -> Iter {
-        let (cache, mut from, mut keys) = (self.clone(), Some(0), Vec::<Vec<u8>>::new());
-        Iter(Box::new(std::iter::from_fn(move || {
-            loop {
-                while let Some(key) = keys.pop() {
-                    let memory = &cache.inner.table.inner.memory;
-                    if let Some(value) = cache.read(&key, false, |value, _| value.keep(memory)) {
-                        return Some((key, value));
-                    }
-                }
-                from = cache.walk_live(from?, |key, _, _, _| keys.push(key.into()));
-            }
-        })))
-    }
-
-    /// Like `walk`, with how many milliseconds the pairs still live, and with their ranks.
-    fn walk_live(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
-        let now = self.inner.clock.now();
-        self.index().get(&self.inner.table.pin()).walk(from, |key, value, standing| {
-            let left = standing.expires.map(|at| at.saturating_sub(now));
-            if left != Some(0) {
-                read(key, value.bytes(), left, standing.rank);
-            }
-        })
-    }
-
-    /// Adds a pair that was saved with this rank. It has `left` milliseconds to live since loading began. If it has expired
-    /// or does not fit, it is left out and the key removed: if a key comes twice in a file, the last pair counts.
-    fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, begun: u64, rank: u8) -> Result<()> {
-        if left == Some(0) {
-            return self.delete(key).map(drop);
-        }
-        let expires = left.map(|left| self.expires_in(left, begun)).transpose()?;
-        let restored =
-            self.change_or_load(key, Some(rank), &mut |_, _| Ok((Change::Set(value.into()), expires)));
-        match restored {
-            Err(Error::MemoryLimit { .. }) => self.delete(key).map(drop),
-            restored => restored.map(drop),
-        }
-    }
-}
-
-impl IntoIterator for &Cache {
-    type Item = (Vec<u8>, Vec<u8>);
-    type IntoIter = Iter;
-
-    fn into_iter(self) -> Iter {
-        self.iter()
-    }
-}
-
-impl Drop for CacheInner {
-    fn drop(&mut self) {
-        self.table.inner.memory.release(Cache::OWN_BYTES);
-    }
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("name", &self.name()).field("len", &self.len()).finish()
-    }
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -9288,7 +7578,7 @@ impl DoubleEndedIterator for Scan {
     }
 }
 
-/// Every pair of a table or a cache. See [`Table::iter`] and [`Cache::iter`].
+/// Every pair of a table. See [`Table::iter`].
 pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Value)> + Send + Sync>);
 
 impl Iter {
@@ -9435,8 +7725,6 @@ pub mod parts {
 #[doc(hidden)]
 #[allow(missing_docs, reason = "hidden")]
 pub mod internal {
-    use super::{Cache, CacheOptions, Duration, Result, Store};
-
     /// How many of their first bytes are the same.
     #[inline]
     pub fn common(one: &[u8], two: &[u8]) -> usize {
@@ -9458,58 +7746,5 @@ pub mod internal {
             return u32::from_be_bytes(*head);
         }
         bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
-    }
-
-    /// Whole milliseconds, rounded up.
-    pub fn millis(time: Duration) -> u64 {
-        time.as_secs().saturating_mul(1000).saturating_add(time.subsec_nanos().div_ceil(1_000_000).into())
-    }
-
-    /// Shows `read` some pairs of a cache, with how many milliseconds they still live and their ranks, as [`Cache::walk`] does.
-    pub fn walk_cache(
-        cache: &Cache,
-        from: u64,
-        read: impl FnMut(&[u8], &[u8], Option<u64>, u8),
-    ) -> Option<u64> {
-        cache.walk_live(from, read)
-    }
-
-    /// The options of a cache with both capacities. `usize::MAX` stands for none.
-    pub fn cache_options(bytes: usize, pairs: usize) -> CacheOptions {
-        if pairs == usize::MAX {
-            return CacheOptions::bytes(bytes);
-        }
-        CacheOptions { bytes, ..CacheOptions::pairs(pairs) }
-    }
-
-    /// A cache that is being filled from a file. Its store has it only at the end, so a failure leaves the store as it was.
-    #[derive(Debug)]
-    pub struct CacheFilling {
-        store: Store,
-        cache: Cache,
-        begun: u64,
-    }
-
-    impl CacheFilling {
-        /// The new cache has the codecs of the file, which must be those that the options name.
-        pub fn begin(store: &Store, name: &str, options: CacheOptions, codecs: (&str, &str)) -> Result<Self> {
-            options.table().check_names(name)?;
-            Store::check_unused(name, store.find_table(name).is_some(), &store.caches())?;
-            let asked = options.clone();
-            let cache = Cache::new(name, options.codecs(codecs.0, codecs.1), &store.inner)?;
-            asked.table().check_codecs(&cache.inner.table)?;
-            Ok(Self { store: store.clone(), begun: store.inner.clock.now(), cache })
-        }
-
-        /// Adds a pair that has `left` milliseconds to live since filling began.
-        pub fn add(&self, key: &[u8], value: &[u8], left: Option<u64>, rank: u8) -> Result<()> {
-            self.cache.restore(key, value, left, self.begun, rank)
-        }
-
-        /// Adds the cache to its store.
-        pub fn end(self) -> Result<Cache> {
-            self.store.add_cache(&self.cache)?;
-            Ok(self.cache)
-        }
     }
 }

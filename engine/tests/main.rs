@@ -1,8 +1,6 @@
 //! The engine's tests in one program, which compiles and links far quicker than one of each file.
 
 mod batches;
-mod cache;
-mod cache_vectors;
 mod contract;
 mod cursors;
 mod memory;

@@ -14,7 +14,7 @@ use scale::scaled;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 use shuttle::{Config, Runner};
-use twindex::{CacheOptions, Change, Index, Store, Table};
+use twindex::{Change, Index, Store, Table};
 
 #[global_allocator]
 static QUARANTINE: quarantine::Quarantine = quarantine::Quarantine;
@@ -673,114 +673,5 @@ fn a_memory_limit_is_never_passed() {
         let watch = move |_: &Table| (0..8).for_each(|_| assert!(watched.memory() <= limit));
         on_threads(&table, [writer(10), writer(20), work(watch)]);
         assert_eq!(store.memory(), own + table.memory());
-    });
-}
-
-/// Readers raise ranks in the words in which writers count, evict and sweep. No pair is lost that was not evicted, the
-/// capacity holds, and no value is another key's.
-#[test]
-fn ranks_and_counts_share_a_word() {
-    model(150, || {
-        let cache = Store::new().cache("c", CacheOptions::pairs(4)).unwrap();
-        let threads: Vec<_> = (0..3_u8)
-            .map(|thread| {
-                let cache = cache.clone();
-                thread::spawn(move || {
-                    for number in 0..6_u8 {
-                        let key = [(number + 2 * thread) % 7];
-                        if let Some(value) = cache.select(key) {
-                            assert_eq!(value, key);
-                        } else {
-                            cache.upsert(key, key).unwrap();
-                        }
-                        assert!(cache.len() <= 4);
-                    }
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().expect("no thread panics");
-        }
-        cache.check();
-    });
-}
-
-/// A write once looked for the cache's directory twice. If another thread had closed the emptied cache in between, the pair went
-/// into the bucket that all empty tables of the process share.
-#[test]
-fn a_cache_that_becomes_empty_loses_nothing_written_since() {
-    model(400, || {
-        let cache = Store::new().cache("c", CacheOptions::bytes(1 << 20)).unwrap();
-        let threads: Vec<_> = (0..3)
-            .map(|number| {
-                let cache = cache.clone();
-                thread::spawn(move || {
-                    let key = key(number);
-                    for _ in 0..2 {
-                        cache.upsert(&key, value(&key, 0, 10)).unwrap();
-                        assert!(cache.delete(&key).unwrap(), "what was written was lost");
-                    }
-                    cache.upsert(&key, value(&key, 1, 10)).unwrap();
-                    assert_eq!(cache.select(&key), Some(value(&key, 1, 10)), "what was written was lost");
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().expect("no thread panics");
-        }
-        assert_eq!(cache.len(), 3);
-        cache.check();
-    });
-}
-
-/// Of threads that ask for an absent key one computes, and all get its value.
-#[test]
-fn one_thread_computes() {
-    model(300, || {
-        let cache = Store::new().cache("c", CacheOptions::pairs(4)).unwrap();
-        let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let threads: Vec<_> = (0..3)
-            .map(|_| {
-                let (cache, runs) = (cache.clone(), Arc::clone(&runs));
-                thread::spawn(move || {
-                    let value = cache.get_with("key", || {
-                        runs.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                        thread::yield_now();
-                        "value"
-                    });
-                    assert_eq!(value.unwrap(), b"value");
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().expect("no thread panics");
-        }
-        assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 1);
-    });
-}
-
-/// What is computed of data that changed and whose key was deleted meanwhile is not kept.
-#[test]
-fn a_deletion_outlasts_computations() {
-    model(300, || {
-        let cache = Store::new().cache("c", CacheOptions::pairs(4)).unwrap();
-        let data = Arc::new(shuttle::sync::atomic::AtomicU8::new(0));
-        let threads: Vec<_> = (0..3)
-            .map(|thread| {
-                let (cache, data) = (cache.clone(), Arc::clone(&data));
-                thread::spawn(move || {
-                    if thread == 0 {
-                        data.store(1, std::sync::atomic::Ordering::SeqCst);
-                        cache.delete("key").unwrap();
-                    }
-                    let value = cache.get_with("key", || [data.load(std::sync::atomic::Ordering::SeqCst)]);
-                    assert!(value.unwrap() == [1] || thread > 0);
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().expect("no thread panics");
-        }
-        assert!(cache.select("key").is_none_or(|value| value == [1]));
     });
 }

@@ -79,8 +79,7 @@ impl HashIndex {
     pub(super) fn check_unlinked(&self, shard: &Shard, reference: u32) {
         let key = shard.record(reference).parts().0;
         let segment = self.directory().segment(self.hash(key));
-        let leads_there = ptr::eq(self.shard(segment), shard)
-            && segment.pairs(shard).iter().any(|pair| pair.reference == reference);
+        let leads_there = ptr::eq(self.shard(segment), shard) && segment.refs(shard).contains(&reference);
         assert!(!leads_there, "E2: a record was retired that the index leads to");
     }
 
@@ -129,8 +128,7 @@ impl HashIndex {
             }
         }
         for (bucket, passed) in buckets.iter().zip(passed) {
-            let counted = bucket.passed();
-            assert!(counted == passed || counted == MANY, "a bucket counts the pairs that passed it");
+            assert_eq!(bucket.passed(), passed, "a bucket counts the pairs that passed it");
         }
         keys.len()
     }
@@ -159,7 +157,8 @@ impl Shard {
                 "a retired record says its class"
             );
             pieces.push((retired.reference, class_units(retired.class.into())));
-            blobs.extend(blob.filter(|_| retired.owns_blob));
+            assert_eq!(blob.is_some(), retired.has_blob, "a retired record says whether it has a blob");
+            blobs.extend(blob);
         }
         let free = state.lanes.iter().filter_map(|lane| lane.free.as_ref());
         for (class, first) in free.flat_map(|free| free.iter().enumerate()) {

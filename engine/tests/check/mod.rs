@@ -20,16 +20,6 @@ impl Table {
     }
 }
 
-impl Cache {
-    /// As [`Table::check`].
-    ///
-    /// # Panics
-    /// Where an invariant does not hold.
-    pub fn check(&self) {
-        self.inner.table.check();
-    }
-}
-
 impl Space {
     /// Checks that blocks in use, given by address and size as asked for, and free ones fill the regions: that none is
     /// lost, and none in use twice. `in_use` is the size of blocks in use of which only their sum is known.
