@@ -182,7 +182,7 @@ use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use sync::{Mutex, MutexGuard};
 
@@ -2258,7 +2258,7 @@ mod hash {
         taken: [u8; BUCKETS],
     }
 
-    impl<'s> NewSegment<'s> {
+    impl NewSegment<'_> {
         fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
             let block = space.take(buckets * BUCKET)?;
             // SAFETY: M1. The block has room for the buckets, and a bucket of zeros is an empty one.
