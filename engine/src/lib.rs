@@ -412,7 +412,7 @@ impl From<io::Error> for Error {
 
 /// The result of the engine's own functions. It is returned in registers. A result that holds a whole [`Error`] is returned
 /// in memory, and reading it there waits for all earlier stores: that took 40 % of an insert's time.
-type Tried<T> = std::result::Result<T, Box<Error>>;
+type Boxed<T> = std::result::Result<T, Box<Error>>;
 
 /// The start of some bytes, as text that is safe to print.
 fn excerpt(bytes: &[u8]) -> String {
@@ -974,7 +974,7 @@ impl Default for Memory {
 
 impl Memory {
     /// Counts `bytes` more, unless that takes the store past its limit: M3.
-    fn reserve(&self, bytes: usize) -> Tried<()> {
+    fn reserve(&self, bytes: usize) -> Boxed<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
         let refused =
@@ -1002,7 +1002,7 @@ impl Memory {
     }
 
     /// Counts and allocates.
-    fn allocate(&self, layout: Layout) -> Tried<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Boxed<NonNull<u8>> {
         self.reserve(layout.size())?;
         // SAFETY: R1. No layout of this crate has size 0.
         NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| {
@@ -1013,7 +1013,7 @@ impl Memory {
 
     /// Counts bytes for an allocation that cannot report a failure. A WebAssembly module would abort there, so it first
     /// tries to allocate as much.
-    fn allot(&self, bytes: usize) -> Tried<()> {
+    fn allot(&self, bytes: usize) -> Boxed<()> {
         if !cfg!(target_family = "wasm") {
             return self.reserve(bytes);
         }
@@ -1228,7 +1228,7 @@ impl Space {
 
     /// A block of at least `bytes`, and its size. It takes a free block that is up to a quarter too large. Otherwise blocks
     /// of sizes that nobody asks for any more would never be used again.
-    fn take_about(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
+    fn take_about(&mut self, bytes: usize) -> Boxed<(NonNull<u8>, usize)> {
         let (least, size) = Self::class(bytes);
         let fits = |class: &usize| Self::class_size(*class) <= bytes + bytes / 4;
         let mut classes = (least..self.free.len()).take_while(fits);
@@ -1239,7 +1239,7 @@ impl Space {
     }
 
     /// A block of at least `bytes`, aligned to 64.
-    fn take(&mut self, bytes: usize) -> Tried<NonNull<u8>> {
+    fn take(&mut self, bytes: usize) -> Boxed<NonNull<u8>> {
         if bytes > Self::LARGEST {
             return Ok(self.bring(bytes)?.0);
         }
@@ -1274,14 +1274,14 @@ impl Space {
 
     /// Fails if there would be too little memory left to replace leaves. A table that needs memory for more pairs asks this
     /// first, so that near the memory limit pairs can still be replaced.
-    fn may_grow(&self) -> Tried<()> {
+    fn may_grow(&self) -> Boxed<()> {
         let reserve = (self.bytes / 16).min(Self::RESERVE);
         let available = self.memory.available().saturating_add(self.bump_bytes + self.reserved);
         if available >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
     }
 
     /// Allocates the first region, with room for this block alone.
-    fn begin(&mut self, bytes: usize) -> Tried<()> {
+    fn begin(&mut self, bytes: usize) -> Boxed<()> {
         let (region, layout) = self.bring(bytes)?;
         (self.bump, self.bump_bytes) = (region.as_ptr(), layout.size());
         Ok(())
@@ -1351,7 +1351,7 @@ impl Space {
         due && self.next.is_none() && !self.coming && self.memory.available() >= bytes
     }
 
-    fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
+    fn new_region(memory: &Memory, bytes: usize) -> Boxed<Region> {
         let huge = cfg!(target_os = "linux") && bytes == Self::HUGE_PAGE;
         let layout = Layout::from_size_align(bytes, if huge { bytes } else { 64 })
             .map_err(|_| memory.refused(bytes))?;
@@ -1360,7 +1360,7 @@ impl Space {
         Ok((region, layout))
     }
 
-    fn bring(&mut self, bytes: usize) -> Tried<Region> {
+    fn bring(&mut self, bytes: usize) -> Boxed<Region> {
         let region = Self::new_region(&self.memory, bytes)?;
         // SAFETY: M2. It is fresh, and has 64 bytes or more.
         unsafe { region.0.cast::<AtomicU64>().write(AtomicU64::new(0)) };
@@ -1488,7 +1488,7 @@ impl Heap {
 
     #[inline]
     fn maintain_if_due(&self) {
-        if self.due.load(Relaxed) && self.due.swap(false, Relaxed) {
+        if take_flag(&self.due) {
             self.maintain();
         }
     }
@@ -1513,13 +1513,13 @@ impl Heap {
     }
 
     /// Advances the epoch, and frees all that no reader can be in any more. Returns whether there was any.
-    fn collect(&self) -> bool {
+    fn reclaim(&self) -> bool {
         epoch::advance_far(&self.memory);
         self.free_unread(&mut self.space())
     }
 
     /// A new blob.
-    fn add_blob(&self, key: &[u8], value: &[u8]) -> Tried<Blob> {
+    fn add_blob(&self, key: &[u8], value: &[u8]) -> Boxed<Blob> {
         let layout =
             Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
         let blob = self.memory.allocate(layout)?.cast::<BlobHead>();
@@ -1728,53 +1728,68 @@ impl fmt::Debug for Value {
 // What both indexes use
 // ---------------------------------------------------------------------------------------------------
 
-/// How a change of an absent key goes on after the index has tried to grow. If it has grown, the caller tries again. If
-/// not, a change that needs room ends with the error.
-#[cold]
-fn without_room<V>(grown: Tried<()>, decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
-    let refused = grown.err()?;
-    Some(match decide(None) {
-        Ok(Change::Set(_)) => Err(refused),
-        other => other.map(|_| false),
-    })
+/// What came of an attempt to change a pair.
+enum Attempt {
+    /// Whether a pair was written or removed.
+    Done(bool),
+    Failed(Box<Error>),
+    /// Nothing was decided, since the index has just grown, closed or been replaced.
+    Retry,
 }
 
-/// A number that threads count up and down. It is one word. After `spread` it has more words, in cache lines of their own.
+impl From<Boxed<bool>> for Attempt {
+    #[inline(always)]
+    fn from(changed: Boxed<bool>) -> Self {
+        match changed {
+            Ok(changed) => Self::Done(changed),
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
+/// Goes on with a change of an absent key for which the index had to grow. If it could not, a change that writes fails.
+#[cold]
+fn after_growth<V>(grown: Boxed<()>, decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>) -> Attempt {
+    let Err(refused) = grown else { return Attempt::Retry };
+    match decide(None) {
+        Ok(Change::Set(_)) => Attempt::Failed(refused),
+        other => other.map(|_| false).into(),
+    }
+}
+
+/// A number that threads count up and down. It is one word. After `spread`, some threads have words of their own, which they
+/// change without a locked addition.
 #[derive(Default)]
 struct Counter {
-    first: AtomicIsize,
-    /// First the words that one thread each writes, then those that all other threads share.
-    others: OnceLock<Box<[[Line<AtomicIsize>; Self::STRIPES]; 2]>>,
+    shared: AtomicIsize,
+    own: OnceLock<Box<[Line<AtomicIsize>; 8]>>,
 }
 
 impl Counter {
-    const STRIPES: usize = 4;
-
     fn add(&self, by: isize) {
-        let lane = epoch::lane();
-        let all = match self.others.get().map(|others| &**others) {
-            None => &self.first,
-            Some([own, shared]) => match own.get(lane.wrapping_sub(1)) {
-                // Only this thread writes it, so it needs no locked addition.
-                Some(Line(own)) => return own.store(own.load(Relaxed) + by, Relaxed),
-                None => &shared[lane % Self::STRIPES].0,
-            },
-        };
-        all.fetch_add(by, Relaxed);
+        match self.own.get().and_then(|own| own.get(epoch::lane().wrapping_sub(1))) {
+            Some(Line(own)) => own.store(own.load(Relaxed) + by, Relaxed),
+            None => _ = self.shared.fetch_add(by, Relaxed),
+        }
     }
 
     /// Adds the words. For tables that are so large that 512 bytes more do not matter.
     fn spread(&self) {
         if !cfg!(target_family = "wasm") {
-            self.others.get_or_init(Box::default);
+            self.own.get_or_init(Box::default);
         }
     }
 
     fn get(&self) -> usize {
-        let others = self.others.get().into_iter().flat_map(|others| others.as_flattened());
-        let all = others.map(|stripe| &stripe.0).chain([&self.first]);
-        all.map(|stripe| stripe.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
+        let own = self.own.get().into_iter().flat_map(|own| &own[..]).map(|own| own.0.load(Relaxed));
+        (own.sum::<isize>() + self.shared.load(Relaxed)).max(0).cast_unsigned()
     }
+}
+
+/// Whether a flag was set. Clears it. Most often it is not set, and this only reads.
+#[inline]
+fn take_flag(flag: &AtomicBool) -> bool {
+    flag.load(Relaxed) && flag.swap(false, Relaxed)
 }
 
 /// Whether two byte strings are equal. It compares short ones word by word, without a call.
@@ -1853,8 +1868,8 @@ impl<T> Shared<T> {
         while old.pop(&self.memory).is_some() {}
     }
 
-    /// Drops indexes that were replaced while readers were in them, if the readers are gone.
-    fn tidy(&self) {
+    /// Frees indexes that were replaced while readers were in them, if the readers are gone.
+    fn free_old(&self) {
         if let Ok(mut old) = self.old.try_lock()
             && !old.is_empty()
         {
@@ -1963,7 +1978,7 @@ mod hash {
             self.slots_with(0)
         }
 
-        fn taken_slots(&self) -> u32 {
+        fn used_slots(&self) -> u32 {
             !self.free_slots() & ((1 << SLOTS) - 1)
         }
 
@@ -2139,7 +2154,7 @@ mod hash {
         /// How far its bucket is from the key's home.
         steps: u8,
         /// Whether the key's pair is in the slot. If not, it is the first free slot for it.
-        taken: bool,
+        present: bool,
     }
 
     impl<'s> Segment<'s> {
@@ -2189,12 +2204,12 @@ mod hash {
         fn refs(self, shard: &Shard) -> Vec<u32> {
             let mut refs = Vec::with_capacity(self.len() * SLOTS);
             for bucket in self.buckets() {
-                let mut taken = bucket.taken_slots();
-                while taken != 0 {
-                    let reference = bucket.first(taken).load(Relaxed);
+                let mut slots = bucket.used_slots();
+                while slots != 0 {
+                    let reference = bucket.first(slots).load(Relaxed);
                     prefetch_batch(shard.address(reference));
                     refs.push(reference);
-                    taken &= taken - 1;
+                    slots &= slots - 1;
                 }
             }
             refs
@@ -2208,8 +2223,9 @@ mod hash {
                 return None;
             }
             let bucket = self.bucket(hash, 0);
-            let found =
-                |slots: u32, taken| Some(Location { slot: slots.trailing_zeros() as u8, steps: 0, taken });
+            let found = |slots: u32, present| {
+                Some(Location { slot: slots.trailing_zeros() as u8, steps: 0, present })
+            };
             let (slots, free) = (bucket.slots_with(hash.tag()), bucket.free_slots());
             if slots == 0 {
                 if free != 0 && bucket.passed() == 0 {
@@ -2230,7 +2246,8 @@ mod hash {
             let mut free = None;
             for steps in 0..self.len() {
                 let bucket = self.bucket(hash, steps);
-                let at = |slot: u32, taken| Some(Location { slot: slot as u8, steps: steps as u8, taken });
+                let at =
+                    |slot: u32, present| Some(Location { slot: slot as u8, steps: steps as u8, present });
                 if let Some((slot, _)) = bucket.find(shard, hash.tag(), key) {
                     return at(slot, true);
                 }
@@ -2252,18 +2269,18 @@ mod hash {
         }
     }
 
-    /// A segment that is being filled, which nobody else knows yet, and how many slots of each bucket are taken.
+    /// A segment that is being filled, which nobody else knows yet, and how many slots of each bucket have pairs.
     struct NewSegment<'s> {
         segment: Segment<'s>,
-        taken: [u8; BUCKETS],
+        used: [u8; BUCKETS],
     }
 
     impl NewSegment<'_> {
-        fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
+        fn new(space: &mut Space, buckets: usize, shard: usize) -> Boxed<Self> {
             let block = space.take(buckets * BUCKET)?;
             // SAFETY: M1. The block has room for the buckets, and a bucket of zeros is an empty one.
             unsafe { block.write_bytes(0, buckets * BUCKET) };
-            Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
+            Ok(Self { segment: Segment::new(block, buckets, shard), used: [0; BUCKETS] })
         }
 
         /// Puts a ref into the first free slot from its home on. There is one: the segment has more slots than the old one had
@@ -2272,13 +2289,13 @@ mod hash {
         fn put(&mut self, hash: Hash, reference: u32) {
             let mut offset = hash.home() & self.segment.mask as usize;
             loop {
-                let taken = &mut self.taken[offset / BUCKET];
-                let slot = usize::from(*taken);
+                let used = &mut self.used[offset / BUCKET];
+                let slot = usize::from(*used);
                 // SAFETY: M1. The mask keeps within the segment's buckets, and nobody else knows them.
                 unsafe {
                     let bucket = self.segment.first().cast_mut().byte_add(offset);
                     if slot < SLOTS {
-                        *taken += 1;
+                        *used += 1;
                         bucket.cast::<u8>().add(slot).write(hash.tag());
                         (*bucket).refs[slot].store(reference, Relaxed);
                         return;
@@ -2506,19 +2523,19 @@ mod hash {
     /// Free records that are being joined with their neighbours in the shard. Without that, memory of sizes that nobody
     /// asks for any more would never be used again.
     struct Joining {
-        /// How many free lists are still to be taken.
+        /// How many free lists still have to be emptied.
         lists: usize,
-        /// The refs and units of the records that were taken from the lists, by block.
-        taken: Vec<Vec<(u32, u32)>>,
+        /// The refs and units of the records that were in the lists, by block.
+        records: Vec<Vec<(u32, u32)>>,
     }
 
     impl Joining {
         /// Adds a free record. Fails if there is no memory for that.
         fn add(&mut self, reference: u32, units: u32) -> std::result::Result<(), TryReserveError> {
-            let blocks = self.taken.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
-            self.taken.try_reserve(blocks - self.taken.len())?;
-            self.taken.resize_with(blocks, Vec::new);
-            let records = &mut self.taken[(reference >> BLOCK_UNITS_BITS) as usize];
+            let blocks = self.records.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
+            self.records.try_reserve(blocks - self.records.len())?;
+            self.records.resize_with(blocks, Vec::new);
+            let records = &mut self.records[(reference >> BLOCK_UNITS_BITS) as usize];
             records.try_reserve(1)?;
             records.push((reference, units));
             Ok(())
@@ -2606,7 +2623,7 @@ mod hash {
         }
 
         /// A copy of the shard's table of blocks, with room for so many.
-        fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Tried<*mut AtomicPtr<u8>> {
+        fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Boxed<*mut AtomicPtr<u8>> {
             let table = self.shard.blocks.load(Relaxed);
             let copy = space.take(capacity * ENTRY)?.cast();
             for at in 0..self.state().block_count {
@@ -2640,14 +2657,14 @@ mod hash {
                 None if freed(state) < state.join_at.max(JOIN_FROM) => return false,
                 None => {
                     state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
-                    Box::new(Joining { lists: LANES * CLASSES, taken: Vec::new() })
+                    Box::new(Joining { lists: LANES * CLASSES, records: Vec::new() })
                 }
             };
             while budget > 0 && joining.lists > 0 {
                 // The largest come last, as one of them may be used meanwhile.
-                let taken = LANES * CLASSES - joining.lists;
+                let emptied = LANES * CLASSES - joining.lists;
                 #[allow(clippy::modulo_one, reason = "a target without threads has one lane")]
-                let (class, lane) = (taken / LANES, taken % LANES);
+                let (class, lane) = (emptied / LANES, emptied % LANES);
                 let Some(reference) = state.lanes[lane].pop(shard, class) else {
                     joining.lists -= 1;
                     continue;
@@ -2659,7 +2676,7 @@ mod hash {
                 budget -= 1;
             }
             while budget > 0 {
-                let Some(mut records) = joining.taken.pop() else {
+                let Some(mut records) = joining.records.pop() else {
                     let state = self.state();
                     state.join_at = (freed(state) / 4).saturating_mul(5);
                     return true;
@@ -2679,7 +2696,7 @@ mod hash {
                 if !left.is_empty() {
                     let filed = records.len() - left.len();
                     records.drain(..filed);
-                    joining.taken.push(records);
+                    joining.records.push(records);
                 }
             }
             self.state().joining = Some(joining);
@@ -2933,19 +2950,17 @@ mod hash {
 
         // --- writing; callers are pinned
 
-        /// Does with the pair of `key` what `decide` says. `decide` sees its value under the shard's lock, and is asked
-        /// once. Returns whether a pair was written or removed. `None` if the index has just grown or closed: then `decide`
-        /// was not asked, and the caller tries again.
+        /// Does with the pair of `key` what `decide` says. It sees the value under the shard's lock, and is asked at most once.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut impl Decide<V>,
-        ) -> Option<Tried<bool>> {
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Attempt {
             let hash = self.hash(key);
             let directory = self.directory();
             if directory.is_none() {
-                return without_room(self.start(), decide);
+                return after_growth(self.start(), decide);
             }
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
@@ -2954,24 +2969,24 @@ mod hash {
             let mut locked = shard.lock();
             // H2: only a segment that the directory leads to may change.
             if self.directory().segment(hash) != segment {
-                return None;
+                return Attempt::Retry;
             }
             locked.lane().next_lines(shard).for_each(prefetch);
             let Some(location) = segment.locate(shard, hash, key) else {
-                return without_room(self.grow(locked, segment, hash), decide);
+                return after_growth(self.grow(locked, segment, hash), decide);
             };
             let changed = self.change_at(location, segment, &mut locked, hash, key, decide);
             let due = locked.due;
             drop(locked);
             if due {
-                self.clean_up();
+                self.maintain();
             }
-            Some(changed)
+            changed.into()
         }
 
         /// What is due after a write that removed much, or took the last blocks of a region. The caller holds no lock.
         #[cold]
-        fn clean_up(&self) {
+        fn maintain(&self) {
             self.advance();
             self.heap.maintain_if_due();
         }
@@ -3001,14 +3016,14 @@ mod hash {
             locked: &mut LockedShard<'_>,
             hash: Hash,
             key: &[u8],
-            decide: &mut impl Decide<V>,
-        ) -> Tried<bool> {
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Boxed<bool> {
             let shard = locked.shard;
-            let Location { slot, steps, taken } = location;
+            let Location { slot, steps, present } = location;
             let (slot, steps) = (usize::from(slot), usize::from(steps));
             let bucket = segment.bucket(hash, steps);
             let old = bucket.refs[slot].load(Relaxed);
-            let record = taken.then(|| shard.record(old));
+            let record = present.then(|| shard.record(old));
             match decide(record.map(|record| record.parts().1))? {
                 Change::Set(value) => {
                     let new = self.add_record(locked, key, value.as_ref())?;
@@ -3050,7 +3065,7 @@ mod hash {
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
             may_write: impl Fn() -> bool,
-            wants: &mut impl Wants,
+            wants: &mut impl FnMut(usize, Option<&[u8]>) -> bool,
         ) -> Vec<u32> {
             /// How many pairs ahead a bucket is prefetched.
             const BUCKETS_AHEAD: usize = 8;
@@ -3094,7 +3109,7 @@ mod hash {
                 let due = locked.due;
                 failed |= full.is_some_and(|(segment, hash)| self.grow(locked, segment, hash).is_err());
                 if due {
-                    self.clean_up();
+                    self.maintain();
                 }
             }
             order[done..].iter().map(|&(_, at)| at).collect()
@@ -3150,7 +3165,7 @@ mod hash {
 
         /// Writes a new record. Returns its ref, as a word, so that the result is passed in registers.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn add_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+        fn add_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Boxed<usize> {
             let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes > MAX_RECORD {
                 return self.add_blob_record(locked, key, value);
@@ -3168,7 +3183,7 @@ mod hash {
 
         /// A record that leads to a new blob.
         #[cold]
-        fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+        fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Boxed<usize> {
             let blob = self.heap.add_blob(key, value)?;
             let (reference, record) = self.take_record(locked, BLOB_RECORD).inspect_err(|_| {
                 // SAFETY: B1. It was made above, and nobody else knows it.
@@ -3184,7 +3199,7 @@ mod hash {
 
         /// Room for a record: a removed or free one, or else a new one, cut off the lane's free units.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn take_record(&self, locked: &mut LockedShard<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
+        fn take_record(&self, locked: &mut LockedShard<'_>, bytes: usize) -> Boxed<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(REF_UNIT));
             let shard = locked.shard;
             let lane = locked.lane();
@@ -3254,7 +3269,7 @@ mod hash {
 
         /// Gives the lane free units for a record of a class: a free record of this class or a larger one, or else a new block.
         #[cold]
-        fn refill(&self, locked: &mut LockedShard<'_>, class: usize) -> Tried<()> {
+        fn refill(&self, locked: &mut LockedShard<'_>, class: usize) -> Boxed<()> {
             let shard = locked.shard;
             let lane = locked.lane();
             let rest = lane.bump_end - lane.bump;
@@ -3285,7 +3300,7 @@ mod hash {
 
         /// Gives the shard another block, an eighth as large as the lane's blocks together.
         #[cold]
-        fn add_block(&self, locked: &mut LockedShard<'_>, at_least: usize) -> Tried<()> {
+        fn add_block(&self, locked: &mut LockedShard<'_>, at_least: usize) -> Boxed<()> {
             let wanted = (locked.lane().bytes / 8 + 1).next_power_of_two() / 2;
             let least = (at_least + REF_UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
@@ -3351,9 +3366,9 @@ mod hash {
             locked.due |= due;
         }
 
-        /// Frees what no reader can be in any more. Returns whether there was any.
-        pub(super) fn collect(&self) -> bool {
-            let mut any = self.heap.collect();
+        /// Frees all that no reader can be in any more. Returns whether there was any.
+        pub(super) fn reclaim(&self) -> bool {
+            let mut any = self.heap.reclaim();
             for shard in self.all_shards() {
                 for lane in &mut shard.lock().state().lanes {
                     any |= self.free_unread(shard, lane, usize::MAX);
@@ -3365,7 +3380,7 @@ mod hash {
         // --- growing
 
         /// Makes the first directory, with one small segment.
-        fn start(&self) -> Tried<()> {
+        fn start(&self) -> Boxed<()> {
             let mut space = self.heap.space();
             if space.closed || !self.directory().is_none() {
                 return Ok(());
@@ -3386,7 +3401,7 @@ mod hash {
             space: &mut Space,
             depth: u32,
             to: &dyn Fn(Hash) -> Segment<'i>,
-        ) -> Tried<()> {
+        ) -> Boxed<()> {
             let old = self.directory();
             let block = space.take(Directory::bytes_for(depth))?;
             let head = block.as_ptr().cast::<DirectoryHead>();
@@ -3409,7 +3424,7 @@ mod hash {
 
         /// Replaces a full segment by a larger one or by two.
         #[cold]
-        fn grow(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Tried<()> {
+        fn grow(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Boxed<()> {
             let shard = locked.shard;
             if !shard.splitting.load(Relaxed).is_null() {
                 drop(locked);
@@ -3435,7 +3450,7 @@ mod hash {
         }
 
         /// Replaces a segment by two. Its lock is not held while refs move: H2.
-        fn split(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Tried<()> {
+        fn split(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Boxed<()> {
             let shard = locked.shard;
             let directory = self.directory();
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
@@ -3470,7 +3485,7 @@ mod hash {
 
         /// Makes the shard to which `moved` pairs of the shard `low` go. It has the same blocks under the same numbers, so
         /// their refs lead to the same records: H4.
-        fn divide(&self, low: &mut LockedShard<'_>, number: usize, moved: usize) -> Tried<()> {
+        fn divide(&self, low: &mut LockedShard<'_>, number: usize, moved: usize) -> Boxed<()> {
             let space = &mut self.heap.space();
             if ptr::eq(self.shards.load(Relaxed), &raw const low.shard.alone) {
                 let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
@@ -3507,7 +3522,7 @@ mod hash {
 
         // --- filling new segments, and leading the directory to them
 
-        fn two_segments(&self, shards: [usize; 2]) -> Tried<[NewSegment<'_>; 2]> {
+        fn two_segments(&self, shards: [usize; 2]) -> Boxed<[NewSegment<'_>; 2]> {
             let mut space = self.heap.space();
             let low = NewSegment::new(&mut space, BUCKETS, shards[0])?;
             let high = NewSegment::new(&mut space, BUCKETS, shards[1])
@@ -3535,7 +3550,7 @@ mod hash {
         }
 
         /// Makes the directory at least so deep, by one level at a time.
-        fn deepen(&self, depth: u32) -> Tried<()> {
+        fn deepen(&self, depth: u32) -> Boxed<()> {
             let mut space = self.heap.space();
             let old = self.directory();
             if old.depth() >= depth {
@@ -3563,7 +3578,7 @@ mod hash {
 
         /// Fails if there is no memory for the segments of so many pairs. `reserve` alone would find that out only after it
         /// had taken all that the system has.
-        pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
+        pub(super) fn check_room(&self, pairs: usize) -> Boxed<()> {
             let needed = (pairs / RESERVED_PAIRS).saturating_mul(BUCKETS * BUCKET);
             let bytes = needed.saturating_sub(self.heap.bytes());
             if bytes <= Space::HUGE_PAGE {
@@ -3580,7 +3595,7 @@ mod hash {
 
         /// Splits the segment at `from`, before it is full, if the table is to hold so many pairs. Returns where to go on.
         /// The caller pins anew for each step, so that the memory of split segments is used again.
-        pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
+        pub(super) fn reserve(&self, pairs: usize, from: u64) -> Boxed<Option<u64>> {
             let depth = (pairs / RESERVED_PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
             let directory = self.directory();
             if directory.is_none() {
@@ -4725,30 +4740,30 @@ mod sorted {
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut impl Decide<V>,
-        ) -> Option<Tried<bool>> {
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Attempt {
             let hints = if SMALL { None } else { Hints::own() };
             if let Some(hints) = hints
                 && hints.misses_left.get() > 0
                 && let Some(changed) = self.change_hinted(hints, key, decide)
             {
-                return Some(changed);
+                return changed.into();
             }
-            let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
+            let Some(leaf) = self.leaf(key) else { return after_growth(self.start(), decide) };
             leaf.prefetch_floor();
             self.change_at(leaf, hints, key, decide)
         }
 
-        /// As `change`, in the key's leaf. `None` if that was replaced.
+        /// As `change`, in the key's leaf.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_at<V: AsRef<[u8]>>(
             &self,
             leaf: Leaf<'_>,
             hints: Option<&Hints>,
             key: &[u8],
-            decide: &mut impl Decide<V>,
-        ) -> Option<Tried<bool>> {
-            let mut locked = leaf.lock()?;
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Attempt {
+            let Some(mut locked) = leaf.lock() else { return Attempt::Retry };
             let search = leaf.search(leaf.count(), key, false);
             let changed = self.change_in(&mut locked, search, decide);
             if let (Some(hints), Err(at)) = (hints, search.found)
@@ -4758,7 +4773,7 @@ mod sorted {
             }
             drop(locked);
             self.heap.maintain_if_due();
-            Some(changed)
+            changed.into()
         }
 
         /// Writes each pair of a group that `wants` accepts, and adds to `took` whether it did. The keys go down the tree
@@ -4768,7 +4783,7 @@ mod sorted {
             pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
-            wants: &mut impl Wants,
+            wants: &mut impl FnMut(usize, Option<&[u8]>) -> bool,
         ) {
             let leaves = self.leaves(&pairs.iter().map(|&(key, _)| key));
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
@@ -4776,7 +4791,7 @@ mod sorted {
                 let Some(leaf) = leaf.filter(|_| may_write()) else { return };
                 let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at, old), value));
                 // S2: until it is replaced, it is the key's leaf.
-                let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else { return };
+                let Attempt::Done(changed) = self.change_at(leaf, None, key, decide) else { return };
                 took.push(changed);
             }
         }
@@ -4788,7 +4803,7 @@ mod sorted {
             pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
-            wants: &mut impl Wants,
+            wants: &mut impl FnMut(usize, Option<&[u8]>) -> bool,
         ) {
             let mut rest = pairs;
             while let Some(&(first, _)) = rest.first()
@@ -4827,8 +4842,8 @@ mod sorted {
             &self,
             locked: &mut LockedLeaf<'_>,
             search: Search<'_>,
-            decide: &mut impl Decide<V>,
-        ) -> Tried<bool> {
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Boxed<bool> {
             let Search { key, found, .. } = search;
             let old = found.ok().map(|(_, slot)| locked.node.cell(slot).1);
             match decide(old.map(Body::bytes))? {
@@ -4857,7 +4872,7 @@ mod sorted {
         /// Gives the key a new value, in this leaf if it has room, else in a new leaf. `tail` is the value, or the address
         /// that `code` stands for.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn set(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, code: u16, tail: &[u8]) -> Tried<()> {
+        fn set(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, code: u16, tail: &[u8]) -> Boxed<()> {
             let leaf = locked.node;
             // A closure, so that the cell is made where it is needed. A cell that is passed by address would always be
             // written to memory.
@@ -4886,7 +4901,7 @@ mod sorted {
                     leaf.put(at, slot);
                 }
                 found => {
-                    return self.make_room(locked, search, cell()).inspect_err(|_| {
+                    return self.replace_full(locked, search, cell()).inspect_err(|_| {
                         self.len.add(if found.is_err() { -1 } else { 0 });
                     });
                 }
@@ -4902,7 +4917,7 @@ mod sorted {
             search: Search<'_>,
             code: u16,
             value: &[u8],
-        ) -> Tried<()> {
+        ) -> Boxed<()> {
             let made = self.new_value(code, search.key, value)?;
             let done = self.set(locked, search, code, bytes_of(&made.address()));
             done.inspect_err(|_| self.discard([made]))
@@ -4933,8 +4948,8 @@ mod sorted {
             &self,
             hints: &Hints,
             key: &[u8],
-            decide: &mut impl Decide<V>,
-        ) -> Option<Tried<bool>> {
+            decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+        ) -> Option<Boxed<bool>> {
             let (hint, suffix) = hints.find(self.number, key)?;
             let Some(block) = NonNull::new(hint.leaf.get()) else {
                 hints.is_replaced.set(true);
@@ -5011,65 +5026,107 @@ mod sorted {
 
         // --- replacing leaves
 
-        /// Replaces a leaf that has no room for a pair by one leaf, or two, with the pair.
+        /// Replaces a leaf that has no room for a pair by one leaf, or two, with the pair. There are four ways. The first that
+        /// applies is taken:
+        ///
+        /// 1. `enlarge`: the leaf may become larger. All cells go into a larger leaf in one copy.
+        /// 2. `extend`: keys come in order beyond an end of the leaf. It stays full, and the key begins a leaf of its own.
+        /// 3. `part`: keys come in order within the leaf. It is split at their place.
+        /// 4. `rebuild`: the pairs are copied one by one, without garbage, into one leaf or two halves.
+        ///
+        /// Only the last one works in a leaf with much garbage or too long a prefix, replaces a value, and saves memory.
         #[inline(never)]
-        fn make_room(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, cell: NewCell<'_>) -> Tried<()> {
+        fn replace_full(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            search: Search<'_>,
+            cell: NewCell<'_>,
+        ) -> Boxed<()> {
             let leaf = locked.node;
-            let Search { key, found, .. } = search;
             let (slot, prefix) = (search.suffix.slot(), if search.has_prefix { leaf.prefix() } else { &[] });
-            let all = leaf.run();
-            let count = all.slots.len();
             let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
             let base = buffer.as_mut_ptr().cast::<u8>();
             // SAFETY: R1. The buffer has room for any cell.
             unsafe { cell.write(base.add(OVER)) };
             let new = Run { prefix, slots: &[slot.with_cell(OVER)], base, bytes: SLOT + cell.len() };
-            let used = leaf.used() + cell.len() + SLOT;
-            let size = self.grown_size(leaf, used);
+            let used = leaf.used() + new.bytes;
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && prefix.len() == usize::from(leaf.prefix_len);
-            if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
-                let behind = at >= IN_ORDER && leaf.came_in_order(at - IN_ORDER..at);
+            if let (Err(at), true) = (search.found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok())
+            {
+                let (count, most) = (leaf.count(), largest(leaf.count() + 1));
+                let after = at >= IN_ORDER && leaf.came_in_order(at - IN_ORDER..at);
                 let before = at + IN_ORDER <= count && leaf.came_in_order((at..at + IN_ORDER).rev());
-                let in_order = behind || before;
-                if size <= largest(count + 1) {
-                    // Most often a larger leaf is enough. If keys come in order, it gets room for those to come.
-                    let size = if in_order { size.max(largest(count + 1).min(2 * used)) } else { size };
-                    let larger = self.resized(leaf, size)?;
-                    larger.put(at, slot.with_cell(larger.add_cell(cell)));
-                    return self.replace(locked, key, larger, None);
+                let size = self.grown_size(leaf, used);
+                if size <= most {
+                    // If keys come in order, the leaf gets room for those to come.
+                    let size = if after || before { size.max(most.min(2 * used)) } else { size };
+                    return self.enlarge(locked, search.key, (at, slot), cell, size);
                 }
-                // At an end of the leaf, the old leaf stays full, and the key begins a new one.
-                if in_order && (at == count || at == 0) {
-                    // The next keys will most likely share with this one what it shares with a key a quarter of a leaf
-                    // away. The last 4 bytes are left out: they will change, and a slot has room for them anyway.
-                    let mut room = KEY_ROOM;
-                    let behind = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut room);
-                    let shared = common(key, search.far.unwrap_or(behind));
-                    let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
-                    let size = if search.far.is_some() { largest(LEAF / new.bytes) } else { SMALL_LEAF };
-                    let fresh = self.new_leaf(&[new], prefix_len, size)?;
-                    // The old leaf is copied too. So whoever waits for its lock finds out that it now ends where the new
-                    // one begins.
-                    let same = self.resized(leaf, leaf.used()).inspect_err(|_| self.discard_leaf(fresh))?;
-                    let (low, high) = if at > 0 { (same, fresh) } else { (fresh, same) };
-                    return self.replace(locked, key, low, Some(high));
+                if (after || before) && (at == count || at == 0) {
+                    return self.extend(locked, search, at, new);
                 }
-                // In the middle of the leaf, the keys in order are parted from the others.
-                if !SMALL && in_order {
-                    let (low, high) = all.split(at);
-                    let [low, high] =
-                        if behind { [&[low, new], &[high][..]] } else { [&[low][..], &[new, high]] };
-                    return self.replace_by_two(locked, key, low, high);
+                if !SMALL && (after || before) {
+                    return self.part(locked, search.key, (at, after), new);
                 }
             }
-            let (low, high) = all.split(found.map_or_else(|at| at, |(at, _)| at));
-            let (_, high) = high.split(usize::from(found.is_ok()));
-            self.rebuild(locked, key, &[low, new, high])
+            let (at, replaced) = search.found.map_or_else(|at| (at, 0), |(at, _)| (at, 1));
+            let (low, rest) = leaf.run().split(at);
+            self.rebuild(locked, search.key, &[low, new, rest.split(replaced).1])
+        }
+
+        /// Way 1 of `replace_full`.
+        fn enlarge(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            key: &[u8],
+            (at, slot): (usize, Slot),
+            cell: NewCell<'_>,
+            size: usize,
+        ) -> Boxed<()> {
+            let larger = self.resized(locked.node, size)?;
+            larger.put(at, slot.with_cell(larger.add_cell(cell)));
+            self.replace(locked, key, larger, None)
+        }
+
+        /// Way 2 of `replace_full`.
+        fn extend(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            search: Search<'_>,
+            at: usize,
+            new: Run<'_>,
+        ) -> Boxed<()> {
+            let (leaf, key) = (locked.node, search.key);
+            // The next keys will most likely share with this one what it shares with a key a quarter of a leaf away. The last
+            // 4 bytes are left out: they will change, and a slot has room for them anyway.
+            let mut room = KEY_ROOM;
+            let near = leaf.run().pair(at.saturating_sub(1).abs_diff(leaf.count() / 4)).key(&mut room);
+            let shared = common(key, search.far.unwrap_or(near));
+            let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+            let size = if search.far.is_some() { largest(LEAF / new.bytes) } else { SMALL_LEAF };
+            let fresh = self.new_leaf(&[new], prefix_len, size)?;
+            // The old leaf is copied too. So a thread that waits for its lock finds out that it now ends where the new one begins.
+            let same = self.resized(leaf, leaf.used()).inspect_err(|_| self.discard_leaf(fresh))?;
+            let (low, high) = if at > 0 { (same, fresh) } else { (fresh, same) };
+            self.replace(locked, key, low, Some(high))
+        }
+
+        /// Way 3 of `replace_full`. The keys that came in order, before `at` or from there on, get the new one.
+        fn part(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            key: &[u8],
+            (at, after): (usize, bool),
+            new: Run<'_>,
+        ) -> Boxed<()> {
+            let (low, high) = locked.node.run().split(at);
+            let [low, high] = if after { [&[low, new], &[high][..]] } else { [&[low][..], &[new, high]] };
+            self.replace_by_two(locked, key, low, high)
         }
 
         /// A copy of a leaf with more room, or less.
-        fn resized(&self, leaf: Leaf<'_>, size: usize) -> Tried<Leaf<'_>> {
+        fn resized(&self, leaf: Leaf<'_>, size: usize) -> Boxed<Leaf<'_>> {
             let fresh = self.empty_leaf(leaf.prefix(), size)?;
             let slots = leaf.run().slots;
             let floor = usize::from(leaf.floor.load(Relaxed));
@@ -5090,7 +5147,7 @@ mod sorted {
             Ok(fresh)
         }
 
-        fn may_grow(&self) -> Tried<()> {
+        fn may_grow(&self) -> Boxed<()> {
             // Far from the limit, what is free does not matter.
             if self.heap.memory.available() >= Space::RESERVE {
                 return Ok(());
@@ -5106,9 +5163,9 @@ mod sorted {
             if alone { size.max((2 * content).min(LEAF)) } else { size }
         }
 
-        /// Replaces a leaf by one leaf, or two, with these pairs. If it has lost pairs and is small, it is merged with a
+        /// Way 4 of `replace_full`. Replaces a leaf by one leaf, or two, with these pairs. If it has lost pairs and is small, it is merged with a
         /// neighbour that is small too.
-        fn rebuild(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
+        fn rebuild(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Boxed<()> {
             let leaf = locked.node;
             let (prefix_len, content) = leaf_content(runs);
             let had_more = leaf.garbage.load(Relaxed) > 0;
@@ -5136,7 +5193,7 @@ mod sorted {
             key: &[u8],
             low: &[Run<'_>],
             high: &[Run<'_>],
-        ) -> Tried<()> {
+        ) -> Boxed<()> {
             let part = |runs: &[Run<'_>]| {
                 let (prefix_len, content) = leaf_content(runs);
                 let size = (content + slack(content)).min(largest(count(runs)).max(content));
@@ -5231,7 +5288,7 @@ mod sorted {
             key: &[u8],
             low: Leaf<'_>,
             high: Option<Leaf<'_>>,
-        ) -> Tried<()> {
+        ) -> Boxed<()> {
             let mut link = self.lock_link(key, Child::of_leaf(locked.node));
             let mut split = high.map(|high| (separator(low, high), Child::of_leaf(high)));
             let mut low = Child::of_leaf(low);
@@ -5272,7 +5329,7 @@ mod sorted {
             replaced: Range<usize>,
             separators: &[&[u8]],
             new: &[Child<'g>],
-        ) -> Tried<(Child<'g>, Option<Sibling<'g>>)> {
+        ) -> Boxed<(Child<'g>, Option<Sibling<'g>>)> {
             let (mut rests, mut children) = (node.rests(), node.children());
             let at = replaced.start;
             // A new separator may lack the end of the node's prefix. That end then becomes a part of all rests. This
@@ -5303,7 +5360,7 @@ mod sorted {
 
         // --- making and freeing nodes
 
-        fn start(&self) -> Tried<()> {
+        fn start(&self) -> Boxed<()> {
             let _top = LockedNode::wait((), &self.top);
             {
                 let mut space = self.heap.space();
@@ -5318,7 +5375,7 @@ mod sorted {
         }
 
         /// An empty leaf of at least `size` bytes, which nobody else knows yet.
-        fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
+        fn empty_leaf(&self, prefix: &[u8], size: usize) -> Boxed<Leaf<'_>> {
             let (block, size) = {
                 let space = &mut self.heap.space();
                 let taken = space.take_about(leaf_size(size))?;
@@ -5346,7 +5403,7 @@ mod sorted {
         }
 
         /// A leaf of at least `size` bytes with these pairs. All their keys begin with the same `prefix_len` bytes.
-        fn new_leaf(&self, runs: &[Run<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
+        fn new_leaf(&self, runs: &[Run<'_>], prefix_len: usize, size: usize) -> Boxed<Leaf<'_>> {
             let mut room = KEY_ROOM;
             let leaf = self.empty_leaf(&nth_key(runs, 0, &mut room)[..prefix_len], size)?;
             for &run in runs {
@@ -5356,7 +5413,7 @@ mod sorted {
         }
 
         /// An inner node. Each separator is the prefix and one of these rests.
-        fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child<'_>]) -> Tried<Child<'_>> {
+        fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child<'_>]) -> Boxed<Child<'_>> {
             let count = rests.len();
             // They are in order, so all of them share what the first and the last one share.
             let more = common(rests[0], rests[count - 1]);
@@ -5398,7 +5455,7 @@ mod sorted {
         // --- large values, and freeing
 
         /// Makes the part of a pair that is out of line, as its length code says.
-        fn new_value(&self, code: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
+        fn new_value(&self, code: u16, key: &[u8], value: &[u8]) -> Boxed<Retired> {
             if code == PAIR_BLOB || code == VALUE_BLOB {
                 let key = if code == PAIR_BLOB { key } else { &[] };
                 return self.heap.add_blob(key, value).map(Retired::Blob);
@@ -5437,9 +5494,9 @@ mod sorted {
             self.heap.retire(&mut self.heap.space(), nodes.into_iter().map(Child::retired));
         }
 
-        /// As the hash index's `collect`.
-        pub(super) fn collect(&self) -> bool {
-            self.heap.collect()
+        /// As the hash index's `reclaim`.
+        pub(super) fn reclaim(&self) -> bool {
+            self.heap.reclaim()
         }
 
         /// As the hash index's `close_if_empty`.
@@ -6610,16 +6667,14 @@ type KeyValue<'p> = (&'p [u8], &'p [u8]);
 const BATCH: usize = tuned(4096, 40);
 
 /// The sum of a value that is a decimal integer and of `by`.
-fn incremented(text: &[u8], by: i64) -> Tried<i64> {
+fn incremented(text: &[u8], by: i64) -> Boxed<i64> {
     let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
     let value = value.ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
     value.checked_add(by).ok_or_else(|| Box::new(Error::Overflow { value, by }))
 }
 
-/// Says what a verb does with a pair. It is shown the key's value.
-trait Decide<V>: FnMut(Option<&[u8]>) -> Tried<Change<V>> {}
-
-impl<V, F: FnMut(Option<&[u8]>) -> Tried<Change<V>>> Decide<V> for F {}
+/// What to do with a pair, as a closure says that is shown the key's value.
+type Decision<V> = Boxed<Change<V>>;
 
 /// One of the three verbs that give a key a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6643,11 +6698,6 @@ impl Write {
         }
     }
 }
-
-/// Says whether to write the pair at a position. It is shown the value that the key has.
-trait Wants: FnMut(usize, Option<&[u8]>) -> bool {}
-
-impl<F: FnMut(usize, Option<&[u8]>) -> bool> Wants for F {}
 
 #[inline]
 fn set_if(wanted: bool, value: &[u8]) -> Change<&[u8]> {
@@ -6748,10 +6798,10 @@ impl Table {
         });
     }
 
-    /// Frees what was deleted or replaced, if no reader can be in it any more. Returns whether there was any.
+    /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any.
     #[cold]
-    fn make_room(&self) -> bool {
-        with_index!(self.inner.pairs, index => index.get_arc().collect())
+    fn reclaim(&self) -> bool {
+        with_index!(self.inner.pairs, index => index.get_arc().reclaim())
     }
 
     /// The name it has in its store.
@@ -6921,12 +6971,12 @@ impl Table {
         &self,
         key: &[u8],
         again: bool,
-        decide: impl Decide<V>,
+        decide: impl FnMut(Option<&[u8]>) -> Decision<V>,
     ) -> Result<bool> {
         #[cfg(target_family = "wasm")]
         let mut decide = decide;
         #[cfg(target_family = "wasm")]
-        let decide: &mut dyn Decide<Cow<'v, [u8]>> = &mut |old: Option<&[u8]>| {
+        let decide: &mut dyn FnMut(Option<&[u8]>) -> Decision<Cow<'v, [u8]>> = &mut |old: Option<&[u8]>| {
             Ok(match decide(old)? {
                 Change::Keep => Change::Keep,
                 Change::Set(value) => Change::Set(value.into()),
@@ -6942,12 +6992,12 @@ impl Table {
         &self,
         key: &[u8],
         again: bool,
-        mut decide: impl Decide<V>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Decision<V>,
     ) -> Result<bool> {
         check_key(key)?;
         match self.attempt(key, &mut decide) {
-            Some(Ok(changed)) => Ok(changed),
-            failed => self.insist(failed, key, again, &mut decide),
+            Attempt::Done(changed) => Ok(changed),
+            other => self.insist(other, key, again, &mut decide),
         }
     }
 
@@ -6956,33 +7006,37 @@ impl Table {
     #[inline(never)]
     fn insist<V: AsRef<[u8]>>(
         &self,
-        mut attempt: Option<Tried<bool>>,
+        mut attempt: Attempt,
         key: &[u8],
         mut again: bool,
-        mut decide: &mut dyn Decide<V>,
+        mut decide: &mut dyn FnMut(Option<&[u8]>) -> Decision<V>,
     ) -> Result<bool> {
         let mut turns = 0;
         loop {
             match attempt {
-                Some(Ok(changed)) => return Ok(changed),
-                Some(Err(error)) => {
+                Attempt::Done(changed) => return Ok(changed),
+                Attempt::Retry => {
+                    with_index!(self.inner.pairs, index => index.free_old());
+                    wait(&mut turns);
+                }
+                Attempt::Failed(error) => {
                     let is_full = matches!(*error, Error::MemoryLimit { .. });
-                    if !(is_full && self.make_room() && mem::take(&mut again)) {
+                    if !(is_full && self.reclaim() && mem::take(&mut again)) {
                         return Err(*error);
                     }
-                }
-                None => {
-                    with_index!(self.inner.pairs, index => index.tidy());
-                    wait(&mut turns);
                 }
             }
             attempt = self.attempt(key, &mut decide);
         }
     }
 
-    /// One attempt of a change. `None` if the index grew or was replaced meanwhile.
+    /// One attempt of a change.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn attempt<V: AsRef<[u8]>>(&self, key: &[u8], decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
+    fn attempt<V: AsRef<[u8]>>(
+        &self,
+        key: &[u8],
+        decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
+    ) -> Attempt {
         let mut decide = |old: Option<&[u8]>| {
             self.check_not_dropped()?;
             decide(old)
@@ -6991,15 +7045,15 @@ impl Table {
         let (changed, emptied) = with_index!(self.inner.pairs, index => {
             let index = index.get(&pinned);
             match index.change(key, &mut decide) {
-                Some(Ok(changed)) => (changed, &index.emptied),
-                failed => return failed,
+                Attempt::Done(changed) => (changed, &index.emptied),
+                other => return other,
             }
         });
-        if emptied.load(Relaxed) && emptied.swap(false, Relaxed) {
+        if take_flag(emptied) {
             drop(pinned);
             self.renew_if_empty();
         }
-        Some(Ok(changed))
+        Attempt::Done(changed)
     }
 
     // --- write verbs over many
@@ -7069,7 +7123,7 @@ impl Table {
         &self,
         pairs: &[KeyValue<'_>],
         results: &mut Vec<bool>,
-        wants: &mut impl Wants,
+        wants: &mut impl FnMut(usize, Option<&[u8]>) -> bool,
     ) -> Result<()> {
         /// With fewer pairs it is not worth while to go shard by shard: too few are of the same one.
         const MIN_BY_SHARD: usize = tuned(64, 4);
@@ -7107,8 +7161,7 @@ impl Table {
                 }
                 // As in `attempt`: a thread that deleted the last pair may have met a leaf that was locked here.
                 let pinned = self.pin();
-                let emptied = &index.get(&pinned).emptied;
-                if emptied.load(Relaxed) && emptied.swap(false, Relaxed) {
+                if take_flag(&index.get(&pinned).emptied) {
                     drop(pinned);
                     self.renew_if_empty();
                 }
@@ -7126,7 +7179,12 @@ impl Table {
 
     /// Writes the pair at a position by itself, where `wants` it.
     #[inline]
-    fn write_one(&self, pairs: &[KeyValue<'_>], at: usize, wants: &mut impl Wants) -> Result<bool> {
+    fn write_one(
+        &self,
+        pairs: &[KeyValue<'_>],
+        at: usize,
+        wants: &mut impl FnMut(usize, Option<&[u8]>) -> bool,
+    ) -> Result<bool> {
         let (key, value) = pairs[at];
         self.change(key, true, |old| Ok(set_if(wants(at, old), value)))
     }

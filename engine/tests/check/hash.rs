@@ -169,7 +169,7 @@ impl Shard {
                 free = unsafe { *self.address(free).cast() };
             }
         }
-        let joining = state.joining.iter().flat_map(|joining| joining.taken.iter().flatten());
+        let joining = state.joining.iter().flat_map(|joining| joining.records.iter().flatten());
         pieces.extend(joining.map(|&(reference, units)| (reference, units as usize)));
         pieces.extend(state.lanes.iter().map(|lane| (lane.bump, (lane.bump_end - lane.bump) as usize)));
         pieces.retain(|&(_, units)| units > 0);
