@@ -65,12 +65,13 @@
 // How this engine works
 // =====================
 //
-// The promise: any number of threads read and write at once. A reader takes no lock. It writes to no cache line but its
-// thread's own, and to the count of owners of a large value that it keeps. What it is shown is whole. Growth never stops
+// The promise: any number of threads read and write at once. A look-up and a scan take no lock. They write to no cache line but
+// their thread's own, and to the count of owners of a large value that they keep. What they return is whole. Growth never stops
 // the table. A pair costs little more than its bytes.
 //
-// A reader waits in one case. In a sorted table, a look-up that finds nothing and a scan that enters a leaf wait while a
-// writer shifts slots in that leaf. The writer shifts at most some hundred words, but the system may interrupt it there.
+// A reader waits in two cases. Iterating a hash table locks the shard of a segment while it copies the segment's refs. In a sorted
+// table, a look-up that finds nothing and a scan that enters a leaf wait while a writer shifts slots in that leaf: at most some
+// hundred words, but the system may interrupt the writer there.
 //
 // What is not promised: one order of changes to different keys that all threads agree on. A look-up runs no fence where the
 // platform has `membarrier`, so a processor may do it before the thread's last store has reached the other processors. Two
@@ -86,10 +87,11 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      704 bytes and its name twice; its first pair takes 1 KiB more, sorted 512 bytes
+//   a table without pairs      736 bytes, its name twice, its codecs' names; its first pair takes 1 KiB more, sorted 512 bytes
 //   a thousand pairs           some 56 KiB hashed, 88 sorted
 //   a look-up                  two cache misses that wait for each other: bucket and record, or leaf and cell
-//   the longest insert         hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
+//   the longest insert         hash: doubling the directory with two locks held, some 256 KiB at ten million pairs; else a split,
+//                              which moves some 670 refs. sorted: a split, which copies a leaf of 4 to 8 KiB, and nodes
 //
 //      Store ── names ──> Table ──> Shared ──> HashIndex   directory -> segment of buckets -> record
 //                                              SortedIndex inner nodes -> leaf: slots -> cell
@@ -129,8 +131,19 @@
 //   run        pairs side by side on their way from one leaf into another
 //   hint       a leaf at an end of which a thread wrote last, proved by the leaf's state
 //
-// The order of locks: who holds one takes only those after it. Cleaning up (`Heap::maintain`, `epoch::advance`) takes long,
-// so nobody calls it with a lock of an index held.
+// What was unlinked is freed
+//
+//   by                            when                                                 what
+//   `reuse` (hash)                a write needs a record                               up to two records that its lane removed
+//   `maintain`                    after a write by which much was removed, or a        all blocks and blobs that wait in the heap;
+//                                 region is nearly used up; no lock is held            it also allocates the next region
+//   `reclaim`                     memory was refused; no lock is held                  all that waits in the index
+//   `Shared::free_old`            a table was emptied; a write met its old index       whole indexes
+//
+// All but the first end an epoch before (`epoch::advance`), and all free only what no reader can be in: E2.
+//
+// The order of locks: a thread that holds one takes only those after it. `maintain`, `reclaim` and `advance` take long, so they are
+// called without a lock of an index.
 //
 //   1  the store's map of tables
 //   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, then what
@@ -138,15 +151,15 @@
 //   3  the old indexes of a `Shared`
 //   4  the space of a `Heap`, which in a hash index guards the directory too
 //
-// Invariants that hold across chapters; those of an index stand at its head
+// Invariants that hold across chapters; those of an index stand at its head. A SAFETY comment names the one that it rests on
 //
-//   E1  Whoever follows a pointer that another thread may unlink is pinned from before it loaded the pointer until after its
-//       last use. (epoch::pin)
+//   E1  A thread that follows a pointer that another thread may unlink is pinned from before it loaded the pointer until after
+//       its last use. (epoch::pin)
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes out once
 //       none of them is pinned any more. (Limbo::pop)
 //   M1  A block has one owner at a time: the Space's free lists, the index, or a limbo. (Space)
-//   M2  The first word of an index's block is an AtomicU64 from its first use on, as long as the index lives, but for blocks
-//       of more than 64 KiB, which are inner nodes of long keys, and in a hash index. (Space)
+//   M2  In a sorted index, the first word of a block of up to 64 KiB stays an AtomicU64 as long as the index lives, free or not:
+//       a thread may read it through a pointer that it remembers. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated, and what tables count for themselves. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
 //   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a pinned
@@ -457,12 +470,12 @@ mod platform {
     #[inline(always)]
     pub(super) fn prefetch<T>(at: *const T) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: P1.
+        // SAFETY: P1. Every x86-64 has it, and any address will do.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
         }
         #[cfg(all(target_arch = "aarch64", not(miri)))]
-        // SAFETY: P1.
+        // SAFETY: P1. Every aarch64 has it, and any address will do.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
         }
@@ -633,7 +646,11 @@ mod platform {
     /// Linux runs a fence on all cores for the rare writer, so that readers need none. Elsewhere both run a fence.
     pub(super) mod barrier {
         use std::sync::OnceLock;
-        use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
+        use std::sync::atomic::{
+            AtomicU8,
+            Ordering::{Acquire, Relaxed, Release, SeqCst},
+            compiler_fence, fence,
+        };
 
         const MEMBARRIER: bool = cfg!(all(target_os = "linux", not(miri), not(twindex_plain_fences)));
         // The command for a fence on the cores that run threads of this process, and the one to register for it.
@@ -658,21 +675,51 @@ mod platform {
             !MEMBARRIER || *ANSWER.get_or_init(|| membarrier(REGISTER) == 0)
         }
 
+        /// What has become of the fences that the system had agreed to run. A sandbox may forbid them later.
+        static REFUSED: AtomicU8 = AtomicU8::new(RUNS);
+        const RUNS: u8 = 0;
+        const SETTLING: u8 = 1;
+        const READERS_FENCE: u8 = 2;
+
+        fn readers_fence() -> bool {
+            !MEMBARRIER || REFUSED.load(Relaxed) != RUNS
+        }
+
+        /// Between a pin and the reader's first load.
         #[inline(always)]
         pub(in super::super) fn light() {
-            if MEMBARRIER { compiler_fence(SeqCst) } else { fence(SeqCst) }
+            compiler_fence(SeqCst);
+            if readers_fence() {
+                fence(SeqCst);
+            }
         }
 
         /// Between unlinking something and reading the present epoch.
         #[inline(always)]
         pub(in super::super) fn before_now() {
-            if MEMBARRIER && has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
+            if !readers_fence() && has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
         }
 
         /// Runs a full fence on every other thread of the process. Returns whether it did.
         pub(in super::super) fn heavy() -> bool {
             fence(SeqCst);
-            !(MEMBARRIER && has_light()) || membarrier(FENCE) == 0
+            if !MEMBARRIER || !has_light() || REFUSED.load(Acquire) == READERS_FENCE {
+                return true;
+            }
+            membarrier(FENCE) == 0 || has_settled()
+        }
+
+        /// Has readers run fences from now on, since the system refuses to. Returns false to others until that holds for all.
+        #[cold]
+        fn has_settled() -> bool {
+            if REFUSED.compare_exchange(RUNS, SETTLING, SeqCst, Relaxed).is_err() {
+                return false;
+            }
+            // A reader that loaded `REFUSED` before has stored its pin before that. A processor keeps a store back for less than
+            // a microsecond, and no longer than until the system switches to another thread.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            REFUSED.store(READERS_FENCE, Release);
+            true
         }
     }
 }
@@ -695,6 +742,18 @@ pub fn seed_hashing(secret: u64) -> bool {
 /// writer unlinks memory and puts it into a [`Limbo`], which returns it once no pinned thread can reach it. So a slow
 /// reader delays reuse in its own store, and in no other. A pin must be visible before the reader's first load. That
 /// usually takes a fence for each read. On Linux the writer instead runs that fence on every core, so a pin is two stores.
+///
+/// Why nothing is freed too early: a writer unlinks an item and then reads epoch `e`. `push` marks the item `e + 1`, and `pop`
+/// returns it once `safe`, which `advance` raises, is greater. `safe` is never above the epoch that `advance` ended, nor above
+/// that of a pin that it saw.
+///
+/// 1. *From epoch `e + 2` on, all threads see that the item is unlinked.* Epoch `e + 1` ends after a thread has seen that it has
+///    begun, and has then run the barrier. On the writer's core that barrier comes after the writer read `e`, or it would have
+///    read `e + 1`. So it makes the unlinking visible.
+/// 2. *A reader whose pin `advance` saw* holds `safe` at its epoch `p`. If `e + 1 < p`, it cannot reach the item, by 1.
+/// 3. *A reader whose pin `advance` did not see* pinned after the barrier of `advance`, or the barrier would have made its pin
+///    visible. So it sees all that was visible then: by 1, that all items are unlinked which are marked with an earlier epoch
+///    than the one that `advance` ended.
 mod epoch {
     use super::Memory;
     use super::platform::barrier;
@@ -875,11 +934,9 @@ mod epoch {
     /// this takes microseconds, so no caller holds a lock.
     pub(super) fn advance(memory: &Memory) {
         let now = NOW.load(SeqCst);
-        // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
         if !barrier::heavy() {
             return;
         }
-        // Whoever ends an epoch ran the barrier in it. So readers of the next one see what was unlinked before it.
         let _ = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst);
         let mut oldest = u64::MAX;
         for slot in slots() {
@@ -889,9 +946,7 @@ mod epoch {
                 oldest = oldest.min(pinned);
             }
         }
-        // The barrier has made visible that items marked with an earlier epoch than `now` are unlinked. Items marked `now`
-        // may have been unlinked in the epoch before, and no barrier has run since. The thread sanitizer does not know
-        // `fetch_max`: it would not see that readers come before what is freed.
+        // The thread sanitizer does not know `fetch_max`: it would not see that readers come before what is freed.
         let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
     }
 
@@ -913,7 +968,6 @@ mod epoch {
         /// Adds an item. It is unlinked already: E2.
         pub(super) fn push(&mut self, item: T) {
             barrier::before_now();
-            // The next epoch may begin before others see that it is unlinked, but not the one after it.
             self.0.push_back((NOW.load(Relaxed) + 1, item));
         }
 
@@ -1574,7 +1628,7 @@ impl Blob {
     }
 
     fn head<'b>(self) -> &'b BlobHead {
-        // SAFETY: B1.
+        // SAFETY: B1. An owner keeps it while anybody has this handle.
         unsafe { self.0.as_ref() }
     }
 
@@ -1662,7 +1716,7 @@ enum Kept {
 
 // SAFETY: B1. The bytes never change, and the count of a blob's owners is atomic.
 unsafe impl Send for Value {}
-// SAFETY: B1.
+// SAFETY: B1, as above.
 unsafe impl Sync for Value {}
 
 impl Value {
@@ -1868,13 +1922,15 @@ impl<T> Shared<T> {
         while old.pop(&self.memory).is_some() {}
     }
 
-    /// Frees indexes that were replaced while readers were in them, if the readers are gone.
-    fn free_old(&self) {
-        if let Ok(mut old) = self.old.try_lock()
-            && !old.is_empty()
-        {
-            self.free_unread(&mut old);
-        }
+    /// Frees indexes that were replaced while readers were in them, if the readers are gone. Returns whether there was any.
+    fn free_old(&self) -> bool {
+        self.old.try_lock().is_ok_and(|mut old| {
+            let any = !old.is_empty();
+            if any {
+                self.free_unread(&mut old);
+            }
+            any
+        })
     }
 }
 
@@ -2095,7 +2151,7 @@ mod hash {
         }
 
         fn depth(self) -> u32 {
-            // SAFETY: E1.
+            // SAFETY: E1. The pin or lock by which this handle was made keeps the directory.
             64 - unsafe { (*self.0).shift }
         }
 
@@ -3244,7 +3300,7 @@ mod hash {
                 unsafe { self.heap.free_blob(blob) };
             }
             #[cfg(twindex_check)]
-            // SAFETY: E2.
+            // SAFETY: E2. No reader is left in the record.
             unsafe {
                 let record = NonNull::new_unchecked(shard.address(unread.reference).cast_mut());
                 super::check::spoil(record, class_units(unread.class.into()) * REF_UNIT);
@@ -3688,14 +3744,13 @@ mod hash {
 /// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is marked so and never
 ///   changes again. It is freed through a limbo, so a pinned reader may read on in it. The separators at its sides stay as long as
 ///   it is in the tree.
-/// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but while `state` says that slots shift it may have two
-///   that are equal, or stand just above the count. So what a reader finds is there, and what it does not find is absent if `state`
-///   was the same before and after.
+/// - **S3** All keys of a leaf begin with its prefix, and each has one slot. While `SHIFTING` is set in `state`, a reader may see a
+///   key twice, or in the slot just past `count`. A hit is genuine. A miss counts only if `state` did not change.
 /// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is locked before
-///   what leads to it; whoever goes another way only tries. An inner node that was replaced is marked before its lock is given up,
+///   what leads to it; a thread that goes another way only tries. An inner node that was replaced is marked before its lock is given up,
 ///   and never changes again: so none of its children was changed after it was copied.
 /// - **S5** The first word of a block is its `state` as long as the index lives, and no leaf has one that an earlier leaf in the
-///   block had. Whoever remembers a leaf can tell later whether it is unchanged.
+///   block had. So a thread that remembers a leaf can tell later whether it is unchanged.
 /// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
 #[path = "../tests/check"]
 mod sorted {
@@ -3772,7 +3827,7 @@ mod sorted {
     const SHIFTING: u64 = 4;
     const CHANGED: u64 = 8;
 
-    /// A node with this kind of head. Whoever makes an `At` sees to it that the node stays for `'g` (E1, S2, S4). It is a
+    /// A node with this kind of head. The code that makes an `At` keeps the node for `'g`, by a pin or a lock (E1, S2, S4). It is a
     /// pointer to the whole block: a reference would cover the head alone.
     struct At<'g, H> {
         head: NonNull<H>,
@@ -3965,7 +4020,7 @@ mod sorted {
         /// The leaf's `state`. Of a leaf that is only remembered, nothing else may be read.
         #[inline]
         fn state(self) -> &'g AtomicU64 {
-            // SAFETY: S5, M2.
+            // SAFETY: S5, M2. The word is a state whatever has become of the block.
             unsafe { &(*self.head.as_ptr()).state }
         }
 
@@ -4238,7 +4293,7 @@ mod sorted {
         }
 
         fn cell_len(self, slot: Slot) -> usize {
-            // SAFETY: S1.
+            // SAFETY: S1. The slot's cell is whole, and begins with the code.
             let code = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
             cell_len(code, slot.key_len())
         }
@@ -5705,7 +5760,7 @@ mod sorted {
     impl<'r> Run<'r> {
         #[inline]
         fn pairs(self) -> impl DoubleEndedIterator<Item = Pair<'r>> + ExactSizeIterator {
-            // SAFETY: S1.
+            // SAFETY: S1. The cell is in the block of which `base` is the first byte.
             let cell = move |slot: Slot| unsafe { self.base.add(slot.cell()) };
             self.slots.iter().map(move |&slot| Pair { prefix: self.prefix, slot, cell: cell(slot) })
         }
@@ -5766,7 +5821,7 @@ mod sorted {
         #[inline]
         fn parts(&self) -> (&'r [u8], &'r [u8]) {
             let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
-            // SAFETY: S1.
+            // SAFETY: S1. The cell has so many bytes behind its code.
             unsafe { slice::from_raw_parts(self.cell.add(CELL_HEAD), rest + tail) }.split_at(rest)
         }
 
@@ -6058,7 +6113,7 @@ mod sorted {
     // SAFETY: S5. Only `current` follows the pointer to the leaf, and only to an atomic. Nobody follows the pointer to the
     // line.
     unsafe impl Send for Position {}
-    // SAFETY: S5.
+    // SAFETY: S5, as above.
     unsafe impl Sync for Position {}
 
     impl Position {
@@ -6544,7 +6599,15 @@ impl<'n> TableOptions<'n> {
 ///
 /// A handle: clones are the same store, and it lives as long as the last handle of it or of its tables.
 ///
-/// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays held there.
+/// # Waiting
+///
+/// Locks are held for microseconds. A thread that waits for one spins, then yields to other threads, but does not sleep. Under a
+/// real-time scheduler, give the threads that write to one store the same priority: a waiting thread may otherwise keep its lock's
+/// holder off the processor for ever.
+///
+/// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays held there. A store that
+/// the child makes works. If another thread was using two stores within each other at the fork, stores of the child do not use
+/// freed memory again.
 #[derive(Clone, Default)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -6704,6 +6767,49 @@ fn set_if(wanted: bool, value: &[u8]) -> Change<&[u8]> {
     if wanted { Change::Set(value) } else { Change::Keep }
 }
 
+// --- closures that use the store whose lock they run under
+
+/// While it lives, the thread runs the closure of an `alter`. A debug build remembers of which table.
+struct Altering(#[cfg(debug_assertions)] Option<Table>);
+
+#[cfg(debug_assertions)]
+sync::thread_local! {
+    static ALTERED: std::cell::RefCell<Option<Table>> = const { std::cell::RefCell::new(None) };
+}
+
+#[cfg(debug_assertions)]
+impl Altering {
+    fn begin(table: &Table) -> Self {
+        Self(ALTERED.try_with(|altered| altered.replace(Some(table.clone()))).unwrap_or_default())
+    }
+
+    /// Panics if the closure of an `alter` in the same store is running.
+    fn check(table: &Table) {
+        let altered = ALTERED.try_with(|altered| altered.borrow().clone()).unwrap_or_default();
+        if let Some(altered) = altered.filter(|one| Arc::ptr_eq(&one.inner.memory, &table.inner.memory)) {
+            let name = altered.name();
+            panic!("an alter of table \"{name}\" uses its own store, and would wait for itself for ever");
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Altering {
+    fn drop(&mut self) {
+        let _ended = ALTERED.try_with(|altered| altered.replace(self.0.take()));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+impl Altering {
+    fn begin(_: &Table) -> Self {
+        Self()
+    }
+
+    #[inline(always)]
+    fn check(_: &Table) {}
+}
+
 // --- the table
 
 /// A named set of pairs under one index.
@@ -6771,7 +6877,9 @@ impl Table {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    #[inline(always)]
     fn pin(&self) -> epoch::Guard {
+        Altering::check(self);
         epoch::pin(&self.inner.memory)
     }
 
@@ -6801,7 +6909,7 @@ impl Table {
     /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any.
     #[cold]
     fn reclaim(&self) -> bool {
-        with_index!(self.inner.pairs, index => index.get_arc().reclaim())
+        with_index!(self.inner.pairs, index => index.free_old() | index.get_arc().reclaim())
     }
 
     /// The name it has in its store.
@@ -6827,9 +6935,13 @@ impl Table {
         self.len() == 0
     }
 
-    /// The bytes that this table's pairs hold, its index and free space kept for reuse: none while it is empty.
+    /// The bytes that this table's pairs hold, its index and free space kept for reuse: none before its first pair. A table that
+    /// has become empty keeps up to 64 KiB.
     pub fn memory(&self) -> usize {
-        with_index!(self.inner.pairs, index => index.get(&self.pin()).heap.bytes())
+        with_index!(self.inner.pairs, index => {
+            index.free_old();
+            index.get(&self.pin()).heap.bytes()
+        })
     }
 
     /// Removes all pairs and returns their memory.
@@ -6911,11 +7023,12 @@ impl Table {
     /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns. No other write to the key
     /// comes in between. Returns whether a pair was written or removed.
     ///
-    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever. It runs once. If the memory
-    /// limit refused what it returned, another call may find the room that deletes have left.
+    /// `change` runs once, under a lock. It must not use this store, or it may wait for itself for ever; a debug build panics
+    /// instead. If the memory limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
         self.change(key.as_ref(), false, |old| {
+            let _altering = Altering::begin(self);
             let change = change.take().map_or(Change::Keep, |change| change(old));
             if let Change::Set(value) = &change {
                 check_value(value)?;
@@ -7016,7 +7129,7 @@ impl Table {
             match attempt {
                 Attempt::Done(changed) => return Ok(changed),
                 Attempt::Retry => {
-                    with_index!(self.inner.pairs, index => index.free_old());
+                    with_index!(self.inner.pairs, index => _ = index.free_old());
                     wait(&mut turns);
                 }
                 Attempt::Failed(error) => {
@@ -7278,9 +7391,8 @@ impl Table {
 
     /// Shows `read` the key's value, without a copy. Returns what `read` returns, or `None` if the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let inner = &*self.inner;
-        let pinned = epoch::pin(&inner.memory);
-        let value = with_index!(inner.pairs, index => index.get(&pinned).get(key.as_ref()));
+        let pinned = self.pin();
+        let value = with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()));
         value.map(|value| read(value.bytes()))
     }
 
@@ -7640,7 +7752,8 @@ impl DoubleEndedIterator for Scan {
 pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Value)> + Send + Sync>);
 
 impl Iter {
-    /// The next pair. A large value is shared with the store, as by [`Table::select_shared`].
+    /// The next pair. A value of a hash table is shared with the store if it has more than some 4 KiB, as by
+    /// [`Table::select_shared`]. All others are copies.
     pub fn next_shared(&mut self) -> Option<(Vec<u8>, Value)> {
         self.0.next()
     }

@@ -207,6 +207,40 @@ fn a_panic_in_alter_changes_nothing_and_locks_nothing() {
     }
 }
 
+/// A release build waits for ever instead.
+#[cfg(debug_assertions)]
+#[test]
+fn an_alter_that_uses_its_own_store_panics_and_names_its_table() {
+    type Use = fn(&Store, &Table);
+    let uses: [Use; 5] = [
+        |_, table| _ = table.select("b"),
+        |_, table| drop(table.upsert("b", "new")),
+        |store, _| _ = store.find_table("other").unwrap().contains("x"),
+        |_, table| _ = table.iter().count(),
+        |_, table| _ = table.len(),
+    ];
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("a table", index).unwrap();
+        store.table("other", index).unwrap();
+        for used in uses {
+            let call = || {
+                table.alter("b", |_| {
+                    used(&store, &table);
+                    Change::Keep
+                })
+            };
+            let panic = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+            let message = panic.downcast_ref::<String>().unwrap();
+            assert!(message.contains("alter of table \"a table\" uses its own store"), "{message}");
+        }
+        let elsewhere = Store::new().table("t", index).unwrap();
+        let change = |_: Option<&[u8]>| Change::Set(elsewhere.increment("n", 1).unwrap().to_string().into());
+        assert!(table.alter("b", change).unwrap());
+        assert_eq!(table.select("b").unwrap(), b"1");
+    }
+}
+
 #[test]
 fn a_panic_in_alter_many_keeps_what_was_done_before() {
     for index in BOTH {
