@@ -30,23 +30,33 @@
 //! | [`upsert`](Table::upsert) | either | whether it took effect: always true |
 //! | [`delete`](Table::delete) | present | whether it took effect |
 //! | [`select`](Table::select), [`contains`](Table::contains) | | the value, or whether it is there |
+//! | [`take`](Table::take), [`pop_first`](Table::pop_first), [`pop_last`](Table::pop_last) | present | the pair that it removed |
+//! | [`get_or_insert_with`](Table::get_or_insert_with) | absent | the value, found or new |
+//! | [`delete_range`](Table::delete_range), [`delete_prefix`](Table::delete_prefix), [`retain`](Table::retain) | | how many pairs it removed |
 //! | [`alter`](Table::alter), [`increment`](Table::increment), [`compare_and_swap`](Table::compare_and_swap) | | read, change and write as one step |
 //!
-//! Each has a `_many` form over a slice. It does what a loop would do, in the order of the slice, except
-//! that every length is checked before the first pair is written.
+//! The verbs on one key that return whether they took effect, or a sum, have a `_many` form over a slice. It does what a loop
+//! would do, in the order of the slice, except that every length is checked before the first pair is written.
 //!
 //! # What threads see
 //!
 //! All threads see the changes of one key in the same order, and a thread sees its own changes at once. Changes that a thread
-//! made before it signalled another one, by a lock, a channel or a join, are seen by that one. Between different keys and
-//! threads that do not signal each other, no order is promised: if two threads each insert a key and then look for the other's
-//! key, both may miss it. To let exactly one of them win, let both use one key, and heed what `insert` returns.
+//! made before it signalled another one, by a lock, a channel or a join, are seen by that one. A value that a thread finds is
+//! such a signal too: it then sees all that the writer of that value had done before.
+//!
+//! Between different keys and threads that do not signal each other, no order is promised: if two threads each insert a key and
+//! then look for the other's key, both may miss it. To let exactly one of them win, let both use one key, and heed what `insert`
+//! returns.
 //!
 //! # Limits
 //!
 //! Keys of 0 to 65,535 bytes ([`MAX_KEY_BYTES`]), values of 0 to 4 GiB - 1 ([`MAX_VALUE_BYTES`]), table
 //! names of 1 to 255 bytes ([`MAX_NAME_BYTES`]), as many pairs and tables as memory holds. A sorted table
 //! orders keys by their unsigned bytes.
+//!
+//! # Building
+//!
+//! The crate has no features. It needs Rust 1.95 or later; a newer compiler is required only by a new minor version.
 //!
 //! # Misuse that does not compile
 //!
@@ -116,7 +126,7 @@
 //   Store                   3  the named tables
 //   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
 //   Cursors and iterators   2  positions that are keys
-//   Internal                2  mod internal: for twindex-format, the crate of dumps and files; mod parts: for twindex-cache
+//   Internal                2  mod parts: for twindex-cache and twindex-format
 //
 // Glossary
 //
@@ -176,19 +186,20 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
-use internal::{common, head4};
+use parts::{common, head4};
 use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch, prefetch_bytes};
 use std::alloc::{self, Layout};
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, btree_map::Entry};
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::select_unpredictable;
 use std::io;
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
-use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::ops::{Bound, Deref, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
@@ -1741,6 +1752,50 @@ impl Deref for Value {
 impl AsRef<[u8]> for Value {
     fn as_ref(&self) -> &[u8] {
         self
+    }
+}
+
+impl Borrow<[u8]> for Value {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialEq<[u8]> for Value {
+    fn eq(&self, other: &[u8]) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl From<Value> for Box<[u8]> {
+    fn from(value: Value) -> Self {
+        Vec::from(value).into()
     }
 }
 
@@ -6083,6 +6138,15 @@ mod sorted {
 
     // --- cursors
 
+    /// Where a cursor is in relation to its key: on its pair, right before or after it, or at the key without being on its pair.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Side {
+        On,
+        Before,
+        After,
+        At,
+    }
+
     /// Where a cursor is: its range, the key that it is on, and the slots of a leaf that come next, which count as long as
     /// the leaf has not changed.
     pub(super) struct Position {
@@ -6091,6 +6155,8 @@ mod sorted {
         pub(super) bytes: Vec<u8>,
         /// The length of that key, if it is on a pair.
         on: Option<usize>,
+        /// Where it is, if that is not on the pair but beside it.
+        side: Side,
         leaf: NonNull<LeafHead>,
         state: u64,
         /// The number of the leaf's index, or 0 where there is no leaf.
@@ -6122,6 +6188,7 @@ mod sorted {
                 range,
                 bytes: on.unwrap_or_default().to_vec(),
                 on: on.map(<[u8]>::len),
+                side: Side::On,
                 leaf: NonNull::dangling(),
                 state: 0,
                 index: 0,
@@ -6135,10 +6202,38 @@ mod sorted {
             }
         }
 
+        /// The key that it is on or beside.
+        #[inline]
+        fn near(&self) -> Option<&[u8]> {
+            Some(&self.bytes[..self.on?])
+        }
+
         /// The key of the pair that it is on.
         #[inline]
         pub(super) fn on(&self) -> Option<&[u8]> {
-            Some(&self.bytes[..self.on?])
+            self.near().filter(|_| self.side == Side::On)
+        }
+
+        /// Another one at the same place, which remembers no leaf.
+        pub(super) fn anew(&self) -> Self {
+            Self { side: self.side, ..Self::new(self.range.clone(), self.near()) }
+        }
+
+        /// Whether a scan upwards from here would not come to this key.
+        pub(super) fn is_past(&self, key: &[u8]) -> bool {
+            self.near().is_some_and(|near| if self.side == Side::Before { key < near } else { key <= near })
+        }
+
+        /// Moves right before this key, or to the end of the range that is nearer.
+        pub(super) fn seek_key(&mut self, key: &[u8]) {
+            let (near, side) = match (as_slice(&self.range.0), as_slice(&self.range.1)) {
+                (Bound::Included(first), _) if key < first => (first, Side::Before),
+                (Bound::Excluded(first), _) if key <= first => (first, Side::At),
+                (_, Bound::Included(last)) if key > last => (last, Side::After),
+                (_, Bound::Excluded(last)) if key >= last => (last, Side::At),
+                _ => (key, Side::Before),
+            };
+            *self = Self { side, ..Self::new(self.range.clone(), Some(near)) };
         }
 
         /// The leaf, if it has not changed: a new search in the tree would find the same.
@@ -6398,10 +6493,12 @@ mod sorted {
                 self.edge.take().filter(|_| self.remaining == 0 && self.current(index, down).is_some());
             let mut turns = 0;
             loop {
-                let from = match (&passed, self.on()) {
+                let facing = if down { Side::After } else { Side::Before };
+                let from = match (&passed, self.near()) {
                     (Some(edge), _) if down => Bound::Excluded(&**edge),
                     (Some(edge), _) => Bound::Included(&**edge),
-                    (None, Some(on)) => Bound::Excluded(on),
+                    (None, Some(near)) if self.side == facing => Bound::Included(near),
+                    (None, Some(near)) => Bound::Excluded(near),
                     (None, None) if down => upper,
                     (None, None) => lower,
                 };
@@ -6427,7 +6524,7 @@ mod sorted {
                     .map_or(leaf.base(), |(inner, at)| inner.child(at + usize::from(!down)).load(Relaxed));
                 let edge = edge.map(|(inner, at)| Bytes::new(inner.separator(at)));
                 if let Some(slot) = slot {
-                    self.next_line = next_leaf;
+                    (self.next_line, self.side) = (next_leaf, Side::On);
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
                     (self.at, self.remaining, self.prefetch_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
@@ -7020,6 +7117,114 @@ impl Table {
         self.change(key.as_ref(), true, |_| Ok(Change::<&[u8]>::Delete))
     }
 
+    /// Removes the pair and returns its value, or `None` where the key was absent.
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let mut value = None;
+        self.change(key.as_ref(), true, |old| {
+            value = old.map(<[u8]>::to_vec);
+            Ok(Change::<&[u8]>::Delete)
+        })?;
+        Ok(value)
+    }
+
+    /// The key's value. If the key is absent, adds the value that `make` returns.
+    ///
+    /// `make` runs without a lock. If another thread adds the key meanwhile, that thread's value is returned.
+    pub fn get_or_insert_with<V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        make: impl FnOnce() -> V,
+    ) -> Result<Vec<u8>> {
+        let key = key.as_ref();
+        check_key(key)?;
+        self.check_not_dropped()?;
+        if let Some(value) = self.select(key) {
+            return Ok(value);
+        }
+        let (made, mut found) = (make(), None);
+        let made = made.as_ref();
+        check_value(made)?;
+        self.change(key, true, |old| {
+            found = old.map(<[u8]>::to_vec);
+            Ok(set_if(old.is_none(), made))
+        })?;
+        Ok(found.unwrap_or_else(|| made.to_vec()))
+    }
+
+    /// Removes the pair with the least key of a sorted table and returns it. Of several threads, each gets another pair.
+    pub fn pop_first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(Cursor::scan_asc_next)
+    }
+
+    /// Removes the pair with the greatest key of a sorted table and returns it, as [`pop_first`](Self::pop_first).
+    pub fn pop_last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(Cursor::scan_desc_next)
+    }
+
+    fn pop(&self, step: fn(&mut Cursor) -> Option<(&[u8], &[u8])>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let mut cursor = self.try_cursor(..)?;
+        self.check_not_dropped()?;
+        while let Some((key, _)) = step(&mut cursor) {
+            let key = key.to_vec();
+            // If another thread was quicker, the next pair is tried.
+            if let Some(value) = self.take(&key)? {
+                return Ok(Some((key, value)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the pairs of a sorted table with keys in `range`. Returns how many.
+    ///
+    /// It is no single step: other threads may see some of the pairs gone and others not. Pairs that they write meanwhile may
+    /// stay. An error leaves the pairs that were not yet removed.
+    pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
+        self.delete_some(self.try_cursor(range)?, |_, _| true)
+    }
+
+    /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
+    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<usize> {
+        self.delete_range(prefix_range(prefix.as_ref()))
+    }
+
+    /// Removes the pairs for which `keep` returns false. Returns how many.
+    ///
+    /// `keep` runs without a lock. A pair whose value other threads change meanwhile may stay.
+    pub fn retain(&self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
+        self.check_not_dropped()?;
+        if self.index() == Index::Sorted {
+            return self.delete_some(self.try_cursor(..)?, |key, value| !keep(key, value));
+        }
+        let mut removed = 0;
+        for (key, value) in self {
+            if !keep(&key, &value) {
+                removed += usize::from(self.compare_and_swap(key, Some(&value), None)?);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes the pairs of a cursor's range that `choose` accepts, some hundred at a time. From the greatest key down, so
+    /// that no slots of a leaf have to move.
+    fn delete_some(&self, mut cursor: Cursor, mut choose: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
+        self.check_not_dropped()?;
+        let (mut removed, mut chosen) = (0, Vec::new());
+        loop {
+            let seen = cursor.steps(true, Cursor::PINNED, |key, value| {
+                if choose(key, value) {
+                    chosen.push(to_owned((key, value)));
+                }
+                true
+            });
+            for (key, value) in chosen.drain(..) {
+                removed += usize::from(self.compare_and_swap(key, Some(&value), None)?);
+            }
+            if seen == 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
     /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns. No other write to the key
     /// comes in between. Returns whether a pair was written or removed.
     ///
@@ -7432,25 +7637,39 @@ impl Table {
     ///
     /// # Panics
     /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
-    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Cursor {
+    pub fn cursor(&self, range: impl KeyRange) -> Cursor {
         self.try_cursor(range).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// As [`cursor`](Self::cursor), with [`Error::WrongIndex`] on a hash table.
     ///
     /// A range that ends before it starts is empty.
-    pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+    pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
-        let own = |bound: Bound<&&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
-        let range = (own(range.start_bound()), own(range.end_bound()));
-        Ok(Cursor::new(self.clone(), range, None))
+        let own = |bound: Bound<&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
+        let (start, end) = range.key_bounds();
+        Ok(Cursor {
+            table: self.clone(),
+            position: sorted::Position::new((own(start), own(end)), None),
+            large: None,
+        })
+    }
+
+    /// The pair with the least key.
+    pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        Ok(self.try_cursor(..)?.scan_asc_next().map(to_owned))
+    }
+
+    /// The pair with the greatest key.
+    pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        Ok(self.try_cursor(..)?.scan_desc_next().map(to_owned))
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way.
     ///
     /// # Panics
     /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
-    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Scan {
+    pub fn scan(&self, range: impl KeyRange) -> Scan {
         self.cursor(range).into_iter()
     }
 
@@ -7459,8 +7678,7 @@ impl Table {
     /// # Panics
     /// On a hash table; `try_cursor(prefix_range(prefix))?.into_iter()` returns an error instead.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
-        let (lower, upper) = prefix_range(prefix.as_ref());
-        self.scan((as_slice(&lower), as_slice(&upper)))
+        self.scan(prefix_range(prefix.as_ref()))
     }
 
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
@@ -7529,7 +7747,33 @@ impl fmt::Debug for Table {
     }
 }
 
-/// The bounds of the keys that start with `prefix`, as [`Table::try_cursor`] takes them once borrowed.
+/// A range of keys, such as `"a".."b"`, `b"2026".as_slice()..`, `..`, or a pair of bounds.
+pub trait KeyRange {
+    /// Where it starts and where it ends.
+    fn key_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
+}
+
+/// Implements it by the standard library's trait, which a plain `..` has for every type of key.
+macro_rules! key_range {
+    ($($range:ty),*) => {$(
+        impl<K: AsRef<[u8]>> KeyRange for $range {
+            fn key_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+                use std::ops::RangeBounds;
+                (self.start_bound().map(AsRef::as_ref), self.end_bound().map(AsRef::as_ref))
+            }
+        }
+    )*};
+}
+
+key_range!(Range<K>, RangeInclusive<K>, RangeFrom<K>, RangeTo<K>, RangeToInclusive<K>, (Bound<K>, Bound<K>));
+
+impl KeyRange for RangeFull {
+    fn key_bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+/// The bounds of the keys that start with `prefix`, as [`Table::try_cursor`] takes them.
 pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     // The first key behind all of them: the prefix without trailing 0xff bytes, with its last byte increased by one.
     let upper = prefix.iter().rposition(|&byte| byte != 0xff).map_or(Bound::Unbounded, |last| {
@@ -7538,6 +7782,10 @@ pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         Bound::Excluded(next)
     });
     (Bound::Included(prefix.to_vec()), upper)
+}
+
+fn to_owned((key, value): (&[u8], &[u8])) -> (Vec<u8>, Vec<u8>) {
+    (key.to_vec(), value.to_vec())
 }
 
 fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
@@ -7564,8 +7812,21 @@ impl Cursor {
     /// A scan pins anew after so many pairs, because a pin delays the reuse of memory.
     const PINNED: usize = 256;
 
-    fn new(table: Table, range: sorted::Bounds, on: Option<&[u8]>) -> Self {
-        Self { table, position: sorted::Position::new(range, on), large: None }
+    /// Moves right before the first pair whose key is not less than `key`, within the cursor's range. The next step upwards goes
+    /// to that pair, the next step downwards to the one before it.
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        self.position.seek_key(key.as_ref());
+        self.large = None;
+    }
+
+    /// The key of the pair that the cursor is on: `None` before the first step and after [`seek`](Self::seek).
+    pub fn key(&self) -> Option<&[u8]> {
+        self.position.on()
+    }
+
+    /// The value that this key has now, or `None` where it was deleted.
+    pub fn value(&self) -> Option<Vec<u8>> {
+        self.table.select(self.key()?)
     }
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none.
@@ -7699,18 +7960,18 @@ impl IntoIterator for Cursor {
     type Item = (Vec<u8>, Vec<u8>);
     type IntoIter = Scan;
 
-    /// The pairs of the cursor's whole range, wherever it stands.
+    /// The pairs after the cursor's position, up to the end of its range.
     fn into_iter(self) -> Scan {
-        let fresh = || Self::new(self.table.clone(), self.position.range.clone(), None);
-        let (front, back) = (fresh(), fresh());
-        Scan { front, back }
+        let position = sorted::Position::new(self.position.range.clone(), None);
+        let back = Self { table: self.table.clone(), position, large: None };
+        Scan { front: self, back, has_ended: false }
     }
 }
 
 impl Clone for Cursor {
     /// A cursor on the same pair.
     fn clone(&self) -> Self {
-        Self::new(self.table.clone(), self.position.range.clone(), self.position.on())
+        Self { table: self.table.clone(), position: self.position.anew(), large: None }
     }
 }
 
@@ -7723,30 +7984,37 @@ impl fmt::Debug for Cursor {
     }
 }
 
-/// The pairs of a range of a sorted table, either way. Like a [`Cursor`], it stays valid under any write.
+/// The pairs of a range of a sorted table, either way. Like a [`Cursor`], it stays valid under any write. Once it has ended it
+/// returns nothing more.
 #[derive(Clone, Debug)]
 pub struct Scan {
     front: Cursor,
     back: Cursor,
+    has_ended: bool,
 }
 
 impl Iterator for Scan {
     type Item = (Vec<u8>, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.front.scan_asc_next()?;
-        let met = self.back.position.on().is_some_and(|back| key >= back);
-        (!met).then(|| (key.to_vec(), value.to_vec()))
+        let pair = if self.has_ended { None } else { self.front.scan_asc_next() };
+        let back = self.back.position.on();
+        let pair = pair.filter(|(key, _)| back.is_none_or(|back| *key < back)).map(to_owned);
+        self.has_ended = pair.is_none();
+        pair
     }
 }
 
 impl DoubleEndedIterator for Scan {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.back.scan_desc_next()?;
-        let met = self.front.position.on().is_some_and(|front| key <= front);
-        (!met).then(|| (key.to_vec(), value.to_vec()))
+        let pair = if self.has_ended { None } else { self.back.scan_desc_next() };
+        let pair = pair.filter(|(key, _)| !self.front.position.is_past(key)).map(to_owned);
+        self.has_ended = pair.is_none();
+        pair
     }
 }
+
+impl FusedIterator for Scan {}
 
 /// Every pair of a table. See [`Table::iter`].
 pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Value)> + Send + Sync>);
@@ -7767,6 +8035,8 @@ impl Iterator for Iter {
     }
 }
 
+impl FusedIterator for Iter {}
+
 impl fmt::Debug for Iter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iter").finish_non_exhaustive()
@@ -7777,7 +8047,8 @@ impl fmt::Debug for Iter {
 // Internal
 // ---------------------------------------------------------------------------------------------------
 
-/// Reclamation and platform code for the crate `twindex-cache`. Not for programs: it changes without notice.
+/// What the crates `twindex-cache` and `twindex-format` use besides the public interface. Not for programs: it changes without
+/// notice.
 #[doc(hidden)]
 #[allow(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "hidden")]
 pub mod parts {
@@ -7890,12 +8161,7 @@ pub mod parts {
             let _ = self.0.passed.compare_exchange(old, new, Relaxed, Relaxed);
         }
     }
-}
 
-/// What the crate `twindex-format` needs besides the public interface. Not for programs: it changes without notice.
-#[doc(hidden)]
-#[allow(missing_docs, reason = "hidden")]
-pub mod internal {
     /// How many of their first bytes are the same.
     #[inline]
     pub fn common(one: &[u8], two: &[u8]) -> usize {

@@ -8,6 +8,7 @@ mod model;
 mod shared_values;
 mod streams;
 mod vectors;
+mod verbs;
 
 #[path = "common/history.rs"]
 mod history;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use twindex::internal::{common, head4};
+use twindex::parts::{common, head4};
 use twindex::{Error, Index, Result, Table};
 
 use crate::entry::TableEntry;

@@ -432,8 +432,9 @@ impl Checked {
     }
 
     fn iterate_cursor(&mut self, slot: usize) {
-        if let Some(checked) = self.cursors.remove(&slot) {
-            self.check_scan(checked.cursor.into_iter(), &checked.range, &[]);
+        if let Some(CheckedCursor { cursor, range, on }) = self.cursors.remove(&slot) {
+            let left = (on.map_or(range.0, |on| Bound::Excluded(Bytes(on))), range.1);
+            self.check_scan(cursor.into_iter(), &left, &[]);
         }
     }
 
