@@ -1,7 +1,6 @@
 //! The verbs of a table, with each write in the log.
 
 use std::fmt;
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
@@ -265,19 +264,18 @@ impl Table {
     /// A cursor over the keys in `range`, before its first pair and after its last at once.
     ///
     /// Fails on a hash table. A cursor that is there when the store is closed goes on.
-    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+    pub fn cursor(&self, range: impl twindex::KeyRange) -> Result<Cursor> {
         Ok(self.open()?.try_cursor(range)?)
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way. As [`cursor`](Self::cursor) fails.
-    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Scan> {
+    pub fn scan(&self, range: impl twindex::KeyRange) -> Result<Scan> {
         Ok(self.cursor(range)?.into_iter())
     }
 
     /// The pairs whose keys start with `prefix`, as [`scan`](Self::scan).
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
-        let (from, to) = twindex::prefix_range(prefix.as_ref());
-        self.scan((from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice)))
+        self.scan(twindex::prefix_range(prefix.as_ref()))
     }
 
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
