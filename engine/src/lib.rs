@@ -7141,30 +7141,30 @@ impl Table {
         if let Some(value) = self.select(key) {
             return Ok(value);
         }
-        let (made, mut found) = (make(), None);
-        let made = made.as_ref();
-        check_value(made)?;
+        let (value, mut theirs) = (make(), None);
+        let value = value.as_ref();
+        check_value(value)?;
         self.change(key, true, |old| {
-            found = old.map(<[u8]>::to_vec);
-            Ok(set_if(old.is_none(), made))
+            theirs = old.map(<[u8]>::to_vec);
+            Ok(set_if(old.is_none(), value))
         })?;
-        Ok(found.unwrap_or_else(|| made.to_vec()))
+        Ok(theirs.unwrap_or_else(|| value.to_vec()))
     }
 
     /// Removes the pair with the least key of a sorted table and returns it. Of several threads, each gets another pair.
     pub fn pop_first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.pop(Cursor::scan_asc_next)
+        self.pop(false)
     }
 
     /// Removes the pair with the greatest key of a sorted table and returns it, as [`pop_first`](Self::pop_first).
     pub fn pop_last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.pop(Cursor::scan_desc_next)
+        self.pop(true)
     }
 
-    fn pop(&self, step: fn(&mut Cursor) -> Option<(&[u8], &[u8])>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    fn pop(&self, last: bool) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let mut cursor = self.try_cursor(..)?;
         self.check_not_dropped()?;
-        while let Some((key, _)) = step(&mut cursor) {
+        while let Some((key, _)) = cursor.step(last) {
             let key = key.to_vec();
             // If another thread was quicker, the next pair is tried.
             if let Some(value) = self.take(&key)? {
@@ -7644,6 +7644,10 @@ impl Table {
     /// As [`cursor`](Self::cursor), with [`Error::WrongIndex`] on a hash table.
     ///
     /// A range that ends before it starts is empty.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a range is passed as the standard library's methods take it"
+    )]
     pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
         let own = |bound: Bound<&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));

@@ -34,8 +34,8 @@ fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     assert_eq!(table.len(), model.len());
 }
 
-fn is_wrong_index<T: std::fmt::Debug>(result: twindex::Result<T>) -> bool {
-    matches!(result, Err(Error::WrongIndex { needs: Index::Sorted, .. }))
+fn is_wrong_index<T>(result: twindex::Result<T>) -> bool {
+    matches!(result.err(), Some(Error::WrongIndex { needs: Index::Sorted, .. }))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn take_returns_what_it_removes() {
             assert_eq!(table.take(key(number)).unwrap(), model.remove(&key(number)));
         }
         assert_same(&table, &model);
-        assert!(matches!(table.take([0; MAX_KEY_BYTES + 1]), Err(Error::KeyTooLong { .. })));
+        assert!(matches!(table.take(vec![0; MAX_KEY_BYTES + 1]), Err(Error::KeyTooLong { .. })));
     }
 }
 
@@ -63,7 +63,7 @@ fn get_or_insert_with_makes_a_value_only_where_there_is_none() {
             "ours"
         });
         assert_eq!(late.unwrap(), b"theirs");
-        let long = table.get_or_insert_with([0; MAX_KEY_BYTES + 1], || -> &str { unreachable!() });
+        let long = table.get_or_insert_with(vec![0; MAX_KEY_BYTES + 1], || -> &str { unreachable!() });
         assert!(matches!(long, Err(Error::KeyTooLong { .. })));
         store.drop_table("t");
         let dropped = table.get_or_insert_with("c", || -> &str { unreachable!() });
@@ -243,6 +243,7 @@ fn a_value_compares_as_its_bytes() {
     assert!(!small.is_shared() && large.is_shared());
     assert!(small != large && small < large && small == *b"small".as_slice());
     assert_eq!(large.clone(), large);
+    #[expect(clippy::mutable_key_type, reason = "the count of owners is no part of the value")]
     let set = HashSet::from([small, large]);
     assert!(set.contains(b"small".as_slice()) && set.contains([b's'; 9000].as_slice()));
     let boxed: Vec<Box<[u8]>> = set.into_iter().map(Into::into).collect();
