@@ -173,10 +173,22 @@ export class CacheLike extends Pairs {
 
   // --- verbs on many, whose arguments are all read before the first write
 
+  insertMany(pairs, options) {
+    return this.#writeMany('insert', pairs, options)
+  }
+
+  replaceMany(pairs, options) {
+    return this.#writeMany('replace', pairs, options)
+  }
+
   upsertMany(pairs, options) {
+    return this.#writeMany('upsert', pairs, options)
+  }
+
+  #writeMany(verb, pairs, options) {
     const ttl = readWrite(options)
     const read = Array.from(readIterable(pairs, 'the pairs'), (pair) => readTuple(pair, 2, 'the pairs'))
-    return read.map(([key, value]) => this.upsert(key, value, ttl === undefined ? undefined : { ttl }))
+    return read.map(([key, value]) => this[verb](key, value, ttl === undefined ? undefined : { ttl }))
   }
 
   selectMany(keys) {

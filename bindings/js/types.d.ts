@@ -509,6 +509,8 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
   replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   /** Gives the key this value, present or not; false where the pair is too large, and everything is as it was. */
   upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
 
   /** Changes the capacity in bytes. What does not fit is evicted before this returns. */
