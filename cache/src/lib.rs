@@ -661,18 +661,24 @@ mod pages {
         /// The memory came from `take`, so much of it is resident, and nobody uses it any more.
         pub(super) unsafe fn give(&mut self, at: NonNull<u8>, bytes: usize, resident: usize) {
             self.spare += resident;
-            let mut run = Run { at, bytes, resident };
-            let mut number = self.free.partition_point(|other| other.at < at);
-            if let Some(&after) = self.free.get(number).filter(|after| self.joins(run, **after)) {
+            self.put(Run { at, bytes, resident }, |_| true);
+        }
+
+        /// Adds a free run, which joins its neighbours if they are like that.
+        fn put(&mut self, mut run: Run, joins: impl Fn(Run) -> bool) {
+            let mut number = self.free.partition_point(|other| other.at < run.at);
+            if let Some(&after) = self.free.get(number)
+                && joins(after)
+                && self.touch(run, after)
+            {
                 (run.bytes, run.resident) = (run.bytes + after.bytes, run.resident + after.resident);
                 self.free.remove(number);
             }
-            if let Some(&before) = self.free[..number].last().filter(|before| self.joins(**before, run)) {
-                run = Run {
-                    at: before.at,
-                    bytes: before.bytes + run.bytes,
-                    resident: before.resident + run.resident,
-                };
+            if let Some(&Run { at, bytes, resident }) = self.free[..number].last()
+                && joins(self.free[number - 1])
+                && self.touch(self.free[number - 1], run)
+            {
+                run = Run { at, bytes: bytes + run.bytes, resident: resident + run.resident };
                 number -= 1;
                 self.free.remove(number);
             }
@@ -680,7 +686,7 @@ mod pages {
         }
 
         /// A chunk is unmapped by itself, so runs of two stay apart.
-        fn joins(&self, before: Run, after: Run) -> bool {
+        fn touch(&self, before: Run, after: Run) -> bool {
             before.end() == after.at && self.chunk(after.at).is_err()
         }
 
@@ -689,27 +695,41 @@ mod pages {
             self.chunks.binary_search_by_key(&at, |&(at, _)| at)
         }
 
-        /// Gives the run of which most is resident back to the system. Returns how much that was.
+        /// Gives memory back to the system: the run of which most is resident, or the end of that. Returns how much it was.
         pub(super) fn release(&mut self) -> usize {
+            /// The system takes some 50 us for so much.
+            const STEP: usize = 1 << 20;
             let Some((number, &run)) = self.free.iter().enumerate().max_by_key(|(_, run)| run.resident)
             else {
                 return 0;
             };
-            let whole = self.chunk(run.at).ok().filter(|&chunk| self.chunks[chunk].1 == run.bytes);
-            if let Some(chunk) = whole {
+            let chunk = self.chunk(run.at).ok().filter(|&chunk| self.chunks[chunk].1 == run.bytes);
+            if let Some(chunk) = chunk.filter(|_| run.resident <= STEP || !IS_VIRTUAL) {
                 self.chunks.remove(chunk);
                 self.free.remove(number);
                 self.mapped -= run.bytes;
+                self.spare -= run.resident;
                 // SAFETY: P1. All of the chunk was free.
                 unsafe { system::unmap(run.at, run.bytes) };
+                return run.resident;
+            }
+            // Of a run that is partly resident nobody knows which part that is.
+            let bytes = if run.resident == run.bytes { run.bytes.min(STEP) } else { run.bytes };
+            let at = run.at.map_addr(|at| at.saturating_add(run.bytes - bytes));
             // SAFETY: P1. The run is free.
-            } else if run.resident > 0 && unsafe { system::discard(run.at, run.bytes) } {
-                self.free[number].resident = 0;
-            } else {
+            if run.resident == 0 || !unsafe { system::discard(at, bytes) } {
                 return 0;
             }
-            self.spare -= run.resident;
-            run.resident
+            let released = run.resident.min(bytes);
+            self.spare -= released;
+            if bytes == run.bytes {
+                self.free.remove(number);
+            } else {
+                self.free[number] =
+                    Run { bytes: run.bytes - bytes, resident: run.resident - released, ..run };
+            }
+            self.put(Run { at, bytes, resident: 0 }, |other| other.resident == 0);
+            released
         }
     }
 
@@ -1753,19 +1773,6 @@ impl State {
             .saturating_add(self.limbo_bytes)
     }
 
-    /// Makes free memory spare. If there is much of that, the system gets some of it.
-    ///
-    /// # Safety
-    /// As for `Pages::give`.
-    unsafe fn give(&mut self, at: NonNull<u8>, bytes: usize, resident: usize) {
-        const SPARE: usize = tuned(256 << 10, 4096);
-        // SAFETY: P1, the caller's promise.
-        unsafe { self.pages.give(at, bytes, resident) };
-        if self.pages.spare() > SPARE.max(4 * self.standard) {
-            self.release();
-        }
-    }
-
     /// Gives spare memory back to the system.
     fn release(&mut self) -> bool {
         let released = self.pages.release();
@@ -1994,7 +2001,7 @@ impl Writer<'_> {
     unsafe fn unmap_index(&mut self, at: NonNull<u8>, bytes: usize) {
         self.state.overhead -= bytes;
         // SAFETY: P1, the caller's promise.
-        unsafe { self.state.give(at, bytes, bytes) };
+        unsafe { self.state.pages.give(at, bytes, bytes) };
     }
 
     fn retire(&mut self, retired: Retired, bytes: usize) {
@@ -2018,7 +2025,7 @@ impl Writer<'_> {
                     self.state.limbo_bytes -= resident;
                     self.state.free.push(number);
                     // SAFETY: P1, I2. It was in the limbo.
-                    unsafe { self.state.give(at, bytes, resident) };
+                    unsafe { self.state.pages.give(at, bytes, resident) };
                 }
                 Retired::Pages(at, bytes) => {
                     self.state.limbo_bytes -= bytes;
@@ -2141,7 +2148,7 @@ impl Writer<'_> {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
         if state.bytes == usize::MAX
-            && state.mapped() / (SEGMENTS / 16) > state.standard
+            && state.mapped() / (SEGMENTS / 8) > state.standard
             && state.standard * 2 <= most
         {
             state.standard *= 2;
@@ -2197,7 +2204,7 @@ impl Writer<'_> {
             self.retire(Retired::Segment(number), bytes);
         }
         // Each step of an epoch is a call of the system.
-        if self.state.limbo_bytes > 2 * self.state.standard {
+        if self.state.limbo_bytes >= self.state.standard {
             self.reclaim();
         }
     }
@@ -2537,8 +2544,9 @@ impl Writer<'_> {
         self.state.kept = 0;
     }
 
-    /// Some of the work that is due: expired segments, dead memory, thin blocks.
+    /// Some of the work that is due: expired segments, dead and free memory, thin blocks.
     fn tick(&mut self) {
+        const SPARE: usize = tuned(256 << 10, 4096);
         if self.now >= self.cache.next_look.0.load(Relaxed) {
             self.expire();
         }
@@ -2546,11 +2554,18 @@ impl Writer<'_> {
         if !self.state.emptied.is_empty() {
             self.collect();
         }
+        // What was freed may be used again at once. Much of it goes back, step by step.
+        let most = if self.state.bytes == usize::MAX { 1 } else { 4 } * self.state.standard;
+        if self.state.pages.spare() > most.max(SPARE) {
+            self.state.release();
+        }
         // One block is enough for one write.
         if !self.has_rebuilt
             && let Some(hash) = self.state.thin.pop()
+            && self.thin_out(hash) == Rebuilt::NoMemory
         {
-            self.thin_out(hash);
+            // Another write tries again.
+            self.state.thin.push(hash);
         }
     }
 
@@ -2726,28 +2741,27 @@ impl Writer<'_> {
 
     /// Rebuilds a block that has few pairs, alone or together with its neighbour, and is then to look at the new one.
     #[cold]
-    fn thin_out(&mut self, hash: Hash) {
+    fn thin_out(&mut self, hash: Hash) -> Rebuilt {
         let directory = self.cache.directory();
         let block = self.cache.block(hash);
         let (live, depth) = (block.live(), block.depth());
         if live > block.buckets() * SLOTS * 45 / 100 {
-            return;
+            return Rebuilt::Done;
         }
         if depth > 0 {
             let neighbour = Hash(hash.0 ^ 1 << (64 - depth));
             let other = directory.block(neighbour.top(directory.depth));
             let pages = Self::pages_for(live + other.live());
             if other.depth() == depth && pages < MOST_PAGES {
-                if self.rebuild(hash, pages, depth - 1) == Rebuilt::Done {
+                let rebuilt = self.rebuild(hash, pages, depth - 1);
+                if rebuilt == Rebuilt::Done {
                     self.state.thin.push(hash);
                 }
-                return;
+                return rebuilt;
             }
         }
         let pages = Self::pages_for(live);
-        if pages < block.pages {
-            self.rebuild(hash, pages, depth);
-        }
+        if pages < block.pages { self.rebuild(hash, pages, depth) } else { Rebuilt::Done }
     }
 
     /// Puts new blocks, of so many pages each, in the place of the block of this hash: one; or two that are deeper by one; or one

@@ -260,19 +260,20 @@ fn listener_hears_of_each_pair_once_and_may_write_wait_and_panic() {
     assert_eq!((panics, told.load(SeqCst)), (1, 1000 - cache.len()));
 
     // One that writes.
-    let cell = Arc::new(std::sync::OnceLock::<Cache>::new());
+    let cell = Arc::new(std::sync::Mutex::new(None::<Cache>));
     let inner = Arc::clone(&cell);
     let cache = Cache::new(CacheOptions::max_entries(100).eviction_listener(move |_, _, _| {
-        let cache = inner.get().unwrap();
+        let cache = inner.lock().unwrap().clone().unwrap();
         assert!(cache.insert("last", "evicted").unwrap());
         assert!(cache.get_or_compute("x", || Ok::<_, ()>("y")).is_ok());
     }))
     .unwrap();
-    cell.set(cache.clone()).unwrap();
+    *cell.lock().unwrap() = Some(cache.clone());
     for number in 0..300 {
         cache.insert(format!("{number}"), "").unwrap();
     }
     assert!(cache.len() <= 100);
+    *cell.lock().unwrap() = None;
 }
 
 #[test]

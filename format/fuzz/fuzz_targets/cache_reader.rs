@@ -10,12 +10,14 @@ mod sealed;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 
+/// A pair: key, value, queue and uses, milliseconds left.
+type Pair = (Vec<u8>, Vec<u8>, u8, u64);
+
 #[derive(Arbitrary, Debug)]
 enum Input {
     Bytes(Vec<u8>),
     Blocks([u64; 6], Vec<u8>, Vec<Vec<u8>>, u64),
-    /// Each pair: key, value, queue and uses, milliseconds left.
-    Pairs([u64; 6], Vec<Vec<(Vec<u8>, Vec<u8>, u8, u64)>>),
+    Pairs([u64; 6], Vec<Vec<Pair>>),
 }
 
 fuzz_target!(|input: Input| {
@@ -24,7 +26,7 @@ fuzz_target!(|input: Input| {
         Input::Blocks(numbers, label, blocks, count) => sealed::file(numbers, &label, &blocks, count),
         Input::Pairs(numbers, blocks) => {
             let count = blocks.iter().map(Vec::len).sum::<usize>() as u64;
-            let block = |pairs: Vec<_>| {
+            let block = |pairs: Vec<Pair>| {
                 let one = |(key, value, uses, left): (Vec<u8>, Vec<u8>, _, _)| {
                     sealed::pair(&key, &value, uses, left)
                 };
