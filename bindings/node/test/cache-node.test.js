@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { Cache, openSync, Store } from 'twindex'
-import { code, folder, heard, newPath, start, thread, until } from './helpers.js'
+import { code, folder, heard, here, newPath, start, thread, until } from './helpers.js'
 
 // --- threads
 
@@ -159,6 +159,12 @@ test('a load may have other options, and sees the codecs that were saved', async
   await until('the listener is told', () => told.length >= 3000)
   assert.deepEqual(Cache.loadSync(dump, { keys: 'view', values: 'view' }).codecs, small.codecs)
   assert.throws(() => Cache.loadSync(dump, { values: 'msgpack' }), code('WRONG_CODEC'))
+})
+
+test('a cache that Rust saved is read without naming codecs', async () => {
+  const cache = await Cache.load(here('../../../conformance/golden/version-1-cache.twx'))
+  assert.deepEqual([cache.capacity, cache.codecs], [1 << 20, { keys: 'str', values: 'json' }])
+  assert.deepEqual([cache.get('page/8/007'), cache.get(''), cache.has('gone')], [7, 'the empty key', false])
 })
 
 test('bytes that are no whole cache are refused', async () => {
