@@ -121,12 +121,12 @@
 //   Reclamation             3  mod epoch: pins, the present epoch, Limbo
 //   Memory                  8  Memory counts, Lock, Space and Heap, Blob and Value
 //   What both indexes use   2  Counter, comparing bytes, Shared
-//   The hash index         17  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
-//   The sorted index       27  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
+//   The hash index         18  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
+//   The sorted index       28  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
 //   Store                   3  the named tables
-//   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
-//   Cursors and iterators   2  positions that are keys
-//   Internal                2  mod parts: for twindex-cache and twindex-format
+//   Table                  10  the verbs: one `change` for all single writes, then those over many, reads, order
+//   Cursors and iterators   3  positions that are keys
+//   Internal                1  mod parts: for twindex-cache and twindex-format
 //
 // Glossary
 //
