@@ -90,11 +90,10 @@ test('an unfinished end is no damage', async () => {
 test('what is no store is an error, and so is what takes too much memory', async () => {
   const whole = golden('version-1-dump')
   const isCorrupt = { code: 'TWINDEX_CORRUPT', message: /^corrupt at byte \d+/ }
-  for (const none of [new Uint8Array(100), whole.slice(0, 10), whole.slice(0, 20)]) {
+  for (const none of [new Uint8Array(100), whole.slice(0, 10), whole.slice(0, 20), whole.with(8, 2)]) {
     await assert.rejects(check(none), isCorrupt)
     await assert.rejects(recover(none), isCorrupt)
   }
-  assert.ok((await check(whole.with(8, 2))).damage.length > 0, 'a header with another version')
   const large = new Store()
   large.table('t').set('k', 'x'.repeat(4 << 20))
   await assert.rejects(check(large.dumpSync(), { memoryLimit: 1000 }), { code: 'TWINDEX_MEMORY_LIMIT' })
