@@ -7292,9 +7292,11 @@ impl Table {
         decide: impl FnMut(Option<&[u8]>) -> Decision<V>,
     ) -> Result<bool> {
         #[cfg(target_family = "wasm")]
+        type Decide<'d, 'v> = &'d mut dyn FnMut(Option<&[u8]>) -> Decision<Cow<'v, [u8]>>;
+        #[cfg(target_family = "wasm")]
         let mut decide = decide;
         #[cfg(target_family = "wasm")]
-        let decide: &mut dyn FnMut(Option<&[u8]>) -> Decision<Cow<'v, [u8]>> = &mut |old: Option<&[u8]>| {
+        let decide: Decide<'_, 'v> = &mut |old: Option<&[u8]>| {
             Ok(match decide(old)? {
                 Change::Keep => Change::Keep,
                 Change::Set(value) => Change::Set(value.into()),
