@@ -102,7 +102,7 @@ const waitsFor = (flight, other) =>
  * beside what `Pairs` needs:
  *
  *   select(item)       the value, which counts as a use; `keep` does not
- *   touch(item, ttl)
+ *   touch(item, ttl), which tells no listener; nor does the `keep` of a lead, nor `swap`
  *   evicted()          what `onEvict` is to be told: an array of functions, each gives `[key, value, cause]`
  *   begin(item)        `{ value }`, which counts as a use, or `{ lead }` where this thread is to compute, or `{ wait }` where somebody does. A lead
  *                      `stands()` until the key is written or deleted; it ends with `keep(value, ttl)`, `fail(error)` or `end()`.
@@ -164,6 +164,20 @@ export class CacheLike extends Pairs {
   /** As in lru-cache. */
   getRemainingTTL(key) {
     return this.ttl(key) ?? 0
+  }
+
+  compareAndSwap(key, expected, value) {
+    return this.#written(super.compareAndSwap(key, expected, value))
+  }
+
+  alter(key, change) {
+    return this.#written(super.alter(key, change))
+  }
+
+  /** What a write returns, once the listener knows what it evicted. */
+  #written(result) {
+    if (this.#onEvict !== undefined) this.tell()
+    return result
   }
 
   stats() {
@@ -280,12 +294,12 @@ export class CacheLike extends Pairs {
     return flight?.lead.stands() ? flight : undefined
   }
 
-  #fly(lead, item, compute, ttl) {
+  async #fly(lead, item, compute, ttl) {
     const name = nameOf(item)
     const flight = { lead, awaited: new Set(), promise: undefined }
     this.#flights.set(name, flight)
     flight.promise = this.#compute(flight, name, compute, ttl)
-    return this.#join(flight)
+    return this.#written(await this.#join(flight))
   }
 
   #join(flight) {

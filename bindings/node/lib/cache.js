@@ -290,12 +290,17 @@ export class Cache extends CacheLike {
       const item = this.#values.toItem(value, 'value')
       isDone = write(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
     }
+    return this.#written(isDone)
+  }
+
+  /** What a write returns, once the listener knows what it evicted. */
+  #written(result) {
     if (this.#listens) this.tell()
-    return isDone
+    return result
   }
 
   delete(key) {
-    return nativeDelete(this.#handle, this.#key(key))
+    return this.#written(nativeDelete(this.#handle, this.#key(key)))
   }
 
   select(key) {
@@ -317,11 +322,11 @@ export class Cache extends CacheLike {
 
   touch(key, ttl) {
     const lifetime = readTtl(ttl)
-    return native.cacheTouch(this.#handle, this.#key(key), lifetime)
+    return this.#written(native.cacheTouch(this.#handle, this.#key(key), lifetime))
   }
 
   increment(key, by = 1) {
-    return nativeIncrement(this.#handle, this.#key(key), by)
+    return this.#written(nativeIncrement(this.#handle, this.#key(key), by))
   }
 
   // --- verbs on many: one call of the native half for up to 256 items, and one for the verb
@@ -341,9 +346,7 @@ export class Cache extends CacheLike {
   #writeMany(write, pairs, options) {
     const ttl = readWrite(options)
     stagePairs(native.cache, this.#handle, this.#codecs, pairs)
-    const done = booleans(write(ttl))
-    if (this.#listens) this.tell()
-    return done
+    return this.#written(booleans(write(ttl)))
   }
 
   selectMany(keys) {
@@ -354,16 +357,15 @@ export class Cache extends CacheLike {
 
   deleteMany(keys) {
     stageKeys(native.cache, this.#handle, this.#codecs, keys)
-    return booleans(nativeDeleteMany())
+    return this.#written(booleans(nativeDeleteMany()))
   }
 
   clear() {
-    nativeClear(this.#handle)
+    this.#written(nativeClear(this.#handle))
   }
 
   shrinkTo(capacity) {
-    native.shrinkCache(this.#handle, readCount(capacity, 'a capacity'))
-    if (this.#listens) this.tell()
+    this.#written(native.shrinkCache(this.#handle, readCount(capacity, 'a capacity')))
   }
 
   /** A key as the native half takes it. */

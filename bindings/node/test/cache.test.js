@@ -203,6 +203,48 @@ test('onEvict is told of each pair that goes by itself, and its errors reach the
   assert.deepEqual([wrong.get('c'), told.at(-1)], [3, 'b'])
 })
 
+test('onEvict is called before any write returns, and what it throws is an error of that write', async () => {
+  for (const write of [
+    (cache) => cache.set('new', 1),
+    (cache) => cache.insert('new', 1),
+    (cache) => cache.upsertMany([['new', 1]]),
+    (cache) => cache.insertMany([['new', 1]]),
+    (cache) => cache.increment('new'),
+    (cache) => cache.alter('new', () => 1),
+    (cache) => cache.compareAndSwap('new', undefined, 1),
+    (cache) => cache.getOrCompute('new', () => 1),
+    (cache) => cache.fetch('new'),
+  ]) {
+    const told = []
+    const fetchMethod = async () => 1
+    const options = { max: 1, values: 'int', fetchMethod }
+    const cache = new Cache({ ...options, onEvict: (...gone) => told.push(gone) })
+    cache.set('old', 7)
+    await write(cache)
+    assert.deepEqual([told, cache.get('new')], [[['old', 7, 'size']], 1], String(write))
+    const throwing = new Cache({
+      ...options,
+      onEvict() {
+        throw new Error('mine')
+      },
+    })
+    throwing.set('old', 7)
+    await assert.rejects(async () => write(throwing), /mine/)
+    assert.equal(throwing.get('new'), 1, String(write))
+  }
+  // Of all that wait for a value, the one that computes it writes it.
+  const cache = new Cache({
+    max: 1,
+    onEvict() {
+      throw new Error('mine')
+    },
+  })
+  cache.set('old', 7)
+  const [computing, waiting] = [1, 2].map(() => cache.getOrCompute('new', () => 1))
+  await assert.rejects(computing, /mine/)
+  assert.equal(await waiting, 1)
+})
+
 test('wrong options and arguments are refused, and change nothing', () => {
   for (const [options, error] of [
     [{}, code('CAPACITY', { name: 'RangeError' })],

@@ -172,7 +172,7 @@ class BaseCache extends CacheLike {
   #write(verb, key, value, options) {
     const ttl = readWrite(options)
     const keyItem = this.#keys.toItem(key, 'key')
-    return this.#put(verb, keyItem, this.#values.toItem(value, 'value'), ttl)
+    return this.#told(this.#put(verb, keyItem, this.#values.toItem(value, 'value'), ttl))
   }
 
   #put(verb, keyItem, valueItem, ttl = NO_TIME) {
@@ -184,11 +184,16 @@ class BaseCache extends CacheLike {
     return this.#written(keyItem, core.status(status) === 1)
   }
 
-  /** Ends a write that took effect or not, which may have evicted something. */
+  /** Ends a write that took effect or not: what is computed meanwhile is older. */
   #written(item, isDone) {
     if (isDone && this.#leads.size > 0) this.#leads.delete(nameOf(item))
-    if (this.#listens) this.tell()
     return isDone
+  }
+
+  /** What a call returns, once the listener knows what it evicted or found expired. */
+  #told(result) {
+    if (this.#listens) this.tell()
+    return result
   }
 
   /** Calls a verb on one key; the status. */
@@ -208,14 +213,11 @@ class BaseCache extends CacheLike {
     const isDone = this.#callWith(this.#core.exports.twindex_delete, item) === 1
     // Also where there is nothing yet: what is computed is older than this.
     this.#written(item, true)
-    return isDone
+    return this.#told(isDone)
   }
 
   select(key) {
-    const value = this.#read(this.#call(this.#core.exports.twindex_select, key))
-    // It may have found expired pairs.
-    if (this.#listens) this.tell()
-    return value
+    return this.#told(this.#read(this.#call(this.#core.exports.twindex_select, key)))
   }
 
   peek(key) {
@@ -239,7 +241,7 @@ class BaseCache extends CacheLike {
 
   touch(key, ttl) {
     const lifetime = readTtl(ttl) ?? NO_TIME
-    return this.#call(this.#core.exports.twindex_cache_touch, key, lifetime) === 1
+    return this.#told(this.#call(this.#core.exports.twindex_cache_touch, key, lifetime) === 1)
   }
 
   increment(key, by = 1) {
@@ -247,7 +249,7 @@ class BaseCache extends CacheLike {
     this.#callWith(this.#core.exports.twindex_increment, item, readAmount(by))
     const sum = like(by, this.#core.answerInteger)
     this.#written(item, true)
-    return sum
+    return this.#told(sum)
   }
 
   #keep(item) {
@@ -274,13 +276,12 @@ class BaseCache extends CacheLike {
 
   clear() {
     this.#leads.clear()
-    this.#core.status(this.#core.exports.twindex_clear(this.#handle))
+    this.#told(this.#core.status(this.#core.exports.twindex_clear(this.#handle)))
   }
 
   shrinkTo(capacity) {
     const bytes = BigInt(readCount(capacity, 'a capacity'))
-    this.#core.status(this.#core.exports.twindex_cache_shrink(this.#handle, bytes))
-    if (this.#listens) this.tell()
+    this.#told(this.#core.status(this.#core.exports.twindex_cache_shrink(this.#handle, bytes)))
   }
 
   #walk(want) {
