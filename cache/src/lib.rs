@@ -3632,7 +3632,8 @@ impl fmt::Debug for Cache {
 pub struct Iter {
     cache: Cache,
     next: Option<u64>,
-    pairs: std::vec::IntoIter<(Vec<u8>, Vec<u8>)>,
+    /// Those of a block of the index. A large value is copied when its turn comes.
+    pairs: std::vec::IntoIter<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl Iterator for Iter {
@@ -3640,12 +3641,15 @@ impl Iterator for Iter {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(pair) = self.pairs.next() {
-                return Some(pair);
+            for (key, value) in self.pairs.by_ref() {
+                if let Some(value) = value.or_else(|| self.cache.peek(&key)) {
+                    return Some((key, value));
+                }
             }
             let mut pairs = Vec::new();
             self.next = self.cache.walk_block(self.next?, &mut |record, _| {
-                pairs.push((record.key().to_vec(), record.value().to_vec()));
+                let value = (record.value_len() < saved::LARGE).then(|| record.value().to_vec());
+                pairs.push((record.key().to_vec(), value));
             });
             self.pairs = pairs.into_iter();
         }

@@ -407,6 +407,26 @@ fn pair_that_is_there_all_the_time_comes_once_also_while_the_index_shrinks() {
 }
 
 #[test]
+fn iterator_copies_large_value_when_its_turn_comes() {
+    let cache = Cache::new(CacheOptions::max_entries(100)).unwrap();
+    for number in 0..20_u32 {
+        cache.insert(number.to_le_bytes(), vec![1; 8000]).unwrap();
+    }
+    let mut pairs = cache.iter();
+    let (first, _) = pairs.next().unwrap();
+    for number in (0..20_u32).filter(|number| number.to_le_bytes() != *first) {
+        if number % 2 == 0 {
+            cache.remove(number.to_le_bytes());
+        } else {
+            cache.insert(number.to_le_bytes(), vec![2; 8000]).unwrap();
+        }
+    }
+    let rest: Vec<_> = pairs.collect();
+    assert!((9..=10).contains(&rest.len()), "{} pairs", rest.len());
+    assert!(rest.iter().all(|(_, value)| *value == vec![2; 8000]), "the values of now");
+}
+
+#[test]
 fn small_pair_is_never_refused_beside_large_ones_that_are_read() {
     let bytes = if TINY { MIB } else { 4 * MIB };
     for part in [4, 8, 16] {
