@@ -42,6 +42,9 @@ function readTime(time, what) {
 
 export const readTtl = (ttl) => readTime(ttl, 'a time to live')
 
+/** The same of another library, whose times may be longer than ours: such a one is for ever. */
+export const boundTtl = (ttl) => (ttl > MOST_MS ? Number.POSITIVE_INFINITY : ttl)
+
 /** The time to live that the options of a write say. */
 export const readWrite = (options) =>
   options === undefined ? undefined : readTtl(readOptions(options, 'a write', WRITE).ttl)
@@ -133,10 +136,9 @@ export class CacheLike extends Pairs {
     this.#tracker = tracker
   }
 
-  /** As in lru-cache, `undefined` removes the pair. */
+  /** As in lru-cache, `undefined` removes the pair, and so does a value that is too large: the old one would be wrong. */
   set(key, value, options) {
-    if (value === undefined) this.delete(key)
-    else this.upsert(key, value, options)
+    if (value === undefined || !this.upsert(key, value, options)) this.delete(key)
     return this
   }
 

@@ -1,8 +1,8 @@
 // A store of express-session. Its base class comes with the package, which the program passes.
 
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
-import { typeError } from './shared/errors.js'
+import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
+import { makeError, typeError } from './shared/errors.js'
 import { KEEP } from './shared/table.js'
 
 const OPTIONS = [...BOUNDS, 'shared']
@@ -42,7 +42,7 @@ export function sessionStore(session) {
     /** A session is kept as long as its cookie. */
     #lifetime({ cookie }) {
       // A cookie that is over takes its session along.
-      return cookie?.expires ? Math.max(1, new Date(cookie.expires) - Date.now()) : this.#ttl
+      return cookie?.expires ? boundTtl(Math.max(1, new Date(cookie.expires) - Date.now())) : this.#ttl
     }
 
     get(id, done) {
@@ -51,7 +51,11 @@ export function sessionStore(session) {
 
     set(id, data, done) {
       answer(done, () => {
-        this.#cache.upsert(id, write(data), { ttl: this.#lifetime(data) })
+        const kept = write(data)
+        if (this.#cache.upsert(id, kept, { ttl: this.#lifetime(data) })) return
+        // The old one may allow what this one does not.
+        this.#cache.delete(id)
+        throw makeError('TWINDEX_NO_ROOM', `the cache has no room for a session of ${kept.length} characters`)
       })
     }
 

@@ -3,7 +3,7 @@
 
 import { EventEmitter } from 'node:events'
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
+import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
 import { rangeError, typeError } from './shared/errors.js'
 import { readString } from './shared/options.js'
 import { openSync, Store } from './store.js'
@@ -29,7 +29,12 @@ function inCache(options) {
   function* pairs(namespace) {
     for (const pair of table) if (namespace === undefined || pair[0].startsWith(`${namespace}:`)) yield pair
   }
-  const set = (key, value, ttl) => table.upsert(key, value, ttl > 0 ? { ttl } : undefined)
+  const set = (key, value, ttl) => {
+    const isKept = table.upsert(key, value, ttl > 0 ? { ttl: boundTtl(ttl) } : undefined)
+    // Where the new value is too large, the old one goes all the same.
+    if (!isKept) table.delete(key)
+    return isKept
+  }
   const setMany = (entries) => entries.map(({ key, value, ttl }) => set(key, value, ttl))
   return { pairs, table, set, setMany }
 }

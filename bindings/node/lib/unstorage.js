@@ -1,14 +1,14 @@
 // A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ capacity: 64e6 }) })`.
 
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
+import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
 import { typeError } from './shared/errors.js'
 import { encodeText } from './shared/text.js'
 
 const OPTIONS = [...BOUNDS, 'shared', 'base']
 
 /** unstorage gives a time to live in seconds. */
-const lifetime = (options) => (options?.ttl > 0 ? { ttl: options.ttl * 1000 } : undefined)
+const lifetime = (options) => (options?.ttl > 0 ? { ttl: boundTtl(options.ttl * 1000) } : undefined)
 
 export function twindexDriver(options) {
   const { base = '', ...given } = readRenamed(options, 'an unstorage driver', OPTIONS)

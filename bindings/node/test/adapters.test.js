@@ -30,6 +30,10 @@ test('a driver of unstorage', async () => {
   driver.clear('a:')
   assert.deepEqual([driver.getKeys(), other.getItem('a')], [[], 'kept'])
   driver.dispose()
+  other.setItem('ever', 'x', { ttl: 1e300 })
+  assert.deepEqual(other.getMeta('ever'), {})
+  other.setItem('a', 'x'.repeat(1e6))
+  assert.equal(other.getItem('a'), null)
   assert.throws(() => twindexDriver({}), { code: 'TWINDEX_CAPACITY' })
   assert.throws(() => twindexDriver({ max: 1, base: 1 }), { code: 'TWINDEX_TYPE' })
   assert.throws(() => twindexDriver({ max: 1, store: 1 }), { code: 'TWINDEX_RANGE', message: /shared/ })
@@ -59,6 +63,16 @@ test('a store of express-session', async () => {
   const ever = new TwindexStore({ max: 100, ttl: Number.POSITIVE_INFINITY, shared: 'sessions' })
   await promisify(ever.set.bind(ever))('one', { cookie: {} })
   assert.equal(new Cache({ shared: 'sessions', values: 'str' }).ttl('one'), Number.POSITIVE_INFINITY)
+  await promisify(ever.set.bind(ever))('two', { cookie: { expires: new Date('9999-12-31') } })
+  assert.equal(new Cache({ shared: 'sessions', values: 'str' }).ttl('two'), Number.POSITIVE_INFINITY)
+  const small = new TwindexStore({ capacity: 1 << 16 })
+  const [save, load] = [small.set, small.get].map((method) => promisify(method.bind(small)))
+  await save('one', { cookie: {}, user: 'admin' })
+  await assert.rejects(save('one', { cookie: {}, cart: 'x'.repeat(1e6) }), {
+    code: 'TWINDEX_NO_ROOM',
+    message: /1000/,
+  })
+  assert.equal(await load('one'), undefined)
   assert.throws(() => new TwindexStore(), { code: 'TWINDEX_CAPACITY' })
   assert.throws(() => sessionStore(1), { code: 'TWINDEX_TYPE' })
 })

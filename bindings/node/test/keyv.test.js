@@ -46,6 +46,8 @@ test('an adapter may be bounded', async () => {
     assert.equal(await pairs.get(`k${n}`), 'v')
   }
   assert.ok(new Cache({ shared: 'pages' }).memory <= 100_000)
+  await bytes.set('ever', 'v', 1e15)
+  assert.deepEqual([await bytes.set('ever', 'v'.repeat(1e6)), await bytes.get('ever')], [false, undefined])
   assert.ok(
     (await pairs.getMany(Array.from({ length: 1000 }, (_, n) => `k${n}`))).filter(Boolean).length <= 10,
   )
