@@ -52,6 +52,13 @@ def test_results_are_kept_by_arguments() -> None:
     roll().append("mine")
     assert (roll(), roll.cache_info().maxsize) == ([1], 128)
 
+    @twindex.cached(maxsize=None)
+    def same(number: int) -> int:
+        return number
+
+    assert [same(number) for number in range(1000)] == list(range(1000))
+    assert same.cache_info() == (0, 1000, None, 1000, None)
+
 
 def test_arguments_that_cannot_be_hashed() -> None:
     @twindex.cached(capacity=100_000)

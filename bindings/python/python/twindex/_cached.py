@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from . import _tasks
@@ -18,6 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _DEFAULT_MAXSIZE = 128
+_ALL = sys.maxsize
 
 
 class CacheInfo(NamedTuple):
@@ -66,7 +68,7 @@ def cached(
     ttl: float | timedelta | None = None,
     capacity: int | None = None,
     max_entries: int | None = None,
-    maxsize: int | None = None,
+    maxsize: int | None = ...,
     time_to_idle: float | timedelta | None = None,
     stale_for: float | timedelta | None = None,
     cache: Cache[Any, Any] | None = None,
@@ -92,7 +94,8 @@ def cached(
     >>> square.cache_clear()
 
     Results are kept for `ttl` seconds, in at most `capacity` bytes, or at most `max_entries` of them, also called `maxsize`: 128
-    where nothing is given. `time_to_idle` and `stale_for` are those of `twindex.Cache`. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
+    where nothing is given. As with `functools.lru_cache`, `maxsize=None` keeps all. `time_to_idle` and `stale_for` are those of
+    `twindex.Cache`. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
     raises is not kept, and reaches all of them.
 
     Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a
@@ -114,7 +117,7 @@ def cached(
         if cache.codecs != ("object", "object"):
             raise OptionError(f"cached needs a cache of codecs 'object', not {cache.codecs}")
     elif all(options.get(name) is None for name in ("capacity", "max_entries", "maxsize")):
-        options["max_entries"] = _DEFAULT_MAXSIZE
+        options["max_entries"] = _ALL if "maxsize" in options else _DEFAULT_MAXSIZE
 
     def decorate(decorated: Callable[..., Any]) -> Any:
         if not callable(decorated):
@@ -190,10 +193,11 @@ class _Results(Generic[R]):
     def cache_info(self) -> CacheInfo:
         """How often results were found, and how much is kept."""
         stats, (hits, misses) = self.cache.stats(), self.cleared
+        maxsize = self.cache.maxsize
         return CacheInfo(
             stats["hits"] - hits,
             stats["misses"] - misses,
-            self.cache.maxsize,
+            None if maxsize == _ALL else maxsize,
             len(self.cache),
             self.cache.capacity,
         )
