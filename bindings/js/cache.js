@@ -96,9 +96,16 @@ const synchronous = {
   },
 }
 
-/** Whether a computation waits for another one, perhaps by others between. */
-const waitsFor = (flight, other) =>
-  flight === other || [...flight.awaited].some((next) => waitsFor(next, other))
+/** Whether a computation waits for another one, perhaps by others between. Each is visited once: many ways may lead to it. */
+function waitsFor(flight, other) {
+  // A set shows also what is added meanwhile.
+  const all = new Set([flight])
+  for (const one of all) {
+    if (one === other) return true
+    for (const next of one.awaited) all.add(next)
+  }
+  return false
+}
 
 /**
  * For a class that has the verbs and `figures()`, which has `size`, `memory`, the options and what `stats` shows. `access` has,
@@ -282,7 +289,14 @@ export class CacheLike extends Pairs {
     const lead = {
       stands: () => values.isEqual(keep(item), seen),
       keep(value, ttl) {
-        if (swap(item, seen, values.own(values.toItem(value, 'value')))) touch(item, ttl)
+        const next = values.own(values.toItem(value, 'value'))
+        try {
+          if (swap(item, seen, next)) touch(item, ttl)
+        } catch (error) {
+          if (error.code !== 'TWINDEX_NO_ROOM') throw error
+          // As `set` does where the new value is too large.
+          swap(item, seen)
+        }
       },
       fail() {},
       end() {},

@@ -352,21 +352,22 @@ test('what any verb writes or deletes meanwhile is newer than what is being comp
 })
 
 test('a refresh replaces what it saw, and nothing newer', async () => {
-  const fetchMethod = async (_key, old, { context }) => {
-    context?.()
-    return `${old}, then`
-  }
-  const cache = new Cache({ max: 10, fetchMethod })
+  const fetchMethod = async (_key, old, { context }) => context?.() ?? `${old}, then`
+  const cache = new Cache({ capacity: 1 << 16, fetchMethod })
   cache.set('k', 'first')
   assert.equal(await cache.fetch('k', { forceRefresh: true, ttl: 60_000 }), 'first, then')
   assert.ok(cache.getRemainingTTL('k') <= 60_000)
   for (const [change, newest] of [
-    [() => cache.set('k', 'newer'), 'newer'],
-    [() => cache.delete('k'), undefined],
+    [() => void cache.set('k', 'newer'), 'newer'],
+    [() => void cache.delete('k'), undefined],
   ]) {
     await cache.fetch('k', { forceRefresh: true, context: change })
     assert.equal(cache.get('k'), newest)
   }
+  // What is too large is returned, and the old value is not kept either.
+  const large = 'x'.repeat(1e6)
+  assert.equal(await cache.set('k', 'old').fetch('k', { forceRefresh: true, context: () => large }), large)
+  assert.equal(cache.has('k'), false)
 })
 
 test('a key is stored as it was when its value was asked for, or said to be too long', async () => {
@@ -387,6 +388,25 @@ test('a computation that asks for its own key is refused', async () => {
   await assert.rejects(ask('k', 'k'), code('CIRCLE'))
   await assert.rejects(ask('a', 'b', 'a'), code('CIRCLE'))
   assert.equal(await ask('k', 'b'), 1)
+})
+
+test('circles are found in time where many ways lead to a computation', async () => {
+  const cache = new Cache({ max: 1000, keys: 'int', values: 'int' })
+  const layers = 60
+  const held = computation()
+  const ask = (key) =>
+    cache.getOrCompute(key, async () => {
+      const next = 2 * (key >> 1) + 2
+      if (next > 2 * layers) return key % 2 === 0 ? held.compute() : 0
+      const [one] = await Promise.all([ask(next), ask(next + 1)])
+      return one
+    })
+  const first = ask(0)
+  await held.begun
+  const late = cache.getOrCompute(-1, () => ask(0))
+  await sleep(1)
+  held.finish(7)
+  assert.deepEqual([await first, await late], [7, 7])
 })
 
 test('an aborted fetch rejects, and its computation goes on', async () => {
