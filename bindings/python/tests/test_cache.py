@@ -549,6 +549,71 @@ def test_computations_may_not_wait_for_each_other() -> None:
     asyncio.run(main())
 
 
+def test_computation_of_a_closed_loop_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that asked for its key waited for ever."""
+    monkeypatch.setattr("twindex._tasks._OFTEN", 0.01)
+    cache = twindex.Cache[Any, Any](max_entries=100)
+    never: list[asyncio.Future[int]] = []
+    callers: list[asyncio.Future[int]] = []
+
+    async def compute_never() -> int:
+        never.append(asyncio.get_running_loop().create_future())
+        return await never[-1]
+
+    async def compute() -> str:
+        return "of a task"
+
+    async def ask(key: str) -> Any:
+        return await asyncio.wait_for(twindex.aio.get_or_compute(cache, key, compute), 60)
+
+    async def begin() -> None:
+        tasks = [twindex.aio.get_or_compute(cache, key, compute_never) for key in ("thread", "task")]
+        callers.extend(map(asyncio.ensure_future, tasks))
+        while len(never) < 2:
+            await asyncio.sleep(0)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    before = [
+        threading.Thread(target=cache.get_or_compute, args=("thread", lambda: "of a thread"), daemon=True),
+        threading.Thread(target=lambda: asyncio.run(ask("task")), daemon=True),
+    ]
+    for thread in before:
+        thread.start()
+    time.sleep(0.01)
+    loop.close()
+    for thread in before:
+        thread.join(60)
+    assert cache.select_many(["thread", "task"]) == ["of a thread", "of a task"]
+
+
+def test_circles_are_found_in_time_where_many_ways_lead_to_a_computation() -> None:
+    cache = twindex.Cache[Any, Any](max_entries=1000)
+    layers = 60
+
+    async def main() -> None:
+        may_end, bottom = asyncio.Event(), asyncio.Event()
+
+        async def compute(layer: int) -> int:
+            if layer < layers:
+                return sum(await asyncio.gather(*(ask(layer + 1, side) for side in "ab"))) % 7
+            bottom.set()
+            await may_end.wait()
+            return 1
+
+        async def ask(layer: int, side: str) -> int:
+            return await twindex.aio.get_or_compute(cache, (layer, side), partial(compute, layer))
+
+        first = asyncio.ensure_future(ask(0, "a"))
+        await bottom.wait()
+        late = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "late", partial(ask, 0, "a")))
+        await asyncio.sleep(0.001)
+        may_end.set()
+        assert await first == await late == 2**layers % 7
+
+    asyncio.run(main())
+
+
 def test_one_task_computes_and_the_others_wait() -> None:
     cache = twindex.Cache(max_entries=100)
     runs = 0

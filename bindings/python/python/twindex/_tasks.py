@@ -7,6 +7,7 @@ import os
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from ._twindex import _Computation
 from .errors import CircleError
@@ -22,10 +23,15 @@ V = TypeVar("V")
 
 CIRCLE = "a computation waits for itself: it asks for a value that is computed from its own"
 
-# The computation that a task belongs to, which computes what, and what the tasks of each computation wait for.
+# How often a task looks whether the loop of the task that it waits for was closed, in seconds.
+_OFTEN = 0.5
+
+# The computation that a task belongs to, which computes what, and what the tasks of each computation wait for. A loop that
+# nobody holds any more takes its tasks along, so that another one computes.
 _own: ContextVar[asyncio.Task[Any] | None] = ContextVar("_own", default=None)
-_computing: dict[tuple[int, bytes], asyncio.Task[Any]] = {}
-_awaited: dict[asyncio.Task[Any], list[asyncio.Task[Any]]] = {}
+_computing: WeakValueDictionary[tuple[int, bytes], asyncio.Task[Any]] = WeakValueDictionary()
+_leads: WeakKeyDictionary[asyncio.Task[Any], _Computation] = WeakKeyDictionary()
+_awaited: WeakKeyDictionary[asyncio.Task[Any], list[ref[asyncio.Task[Any]]]] = WeakKeyDictionary()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_computing.clear)
     os.register_at_fork(after_in_child=_awaited.clear)
@@ -46,9 +52,10 @@ async def get_or_compute(
         if isinstance(begun, _Computation):
             task = asyncio.ensure_future(_compute(cache, begun, compute))
             _computing[key] = task
+            _leads[task] = begun
             task.add_done_callback(lambda done: _end(key, done))
             return cache._show(await _await(task, partial(asyncio.shield, task)))
-        stored = await _await(_computing.get(key), partial(_landed, begun))
+        stored = await _await(_computing.get(key), partial(_landed, begun, key))
         if stored is not None:
             return cache._show(stored)
 
@@ -60,22 +67,45 @@ async def _await(task: asyncio.Task[Any] | None, wait: Callable[[], Awaitable[T]
         return await wait()
     if _leads_to(task, own):
         raise CircleError(CIRCLE)
-    others = _awaited.setdefault(own, [])
-    others.append(task)
+    others, awaited = _awaited.setdefault(own, []), ref(task)
+    others.append(awaited)
+    # A task that waits does not keep it alive.
+    del task
     try:
         return await wait()
     finally:
-        others.remove(task)
+        others.remove(awaited)
         if not others:
             _awaited.pop(own, None)
 
 
 def _leads_to(task: asyncio.Task[Any], own: asyncio.Task[Any]) -> bool:
-    """Whether a task waits for another, itself or by others."""
-    return task is own or any(_leads_to(awaited, own) for awaited in _awaited.get(task, ()))
+    """Whether a task waits for another, itself or by others. Each is visited once: many ways may lead to it."""
+    seen, rest = set[asyncio.Task[Any]](), [task]
+    while rest:
+        one = rest.pop()
+        if one is own:
+            return True
+        if one not in seen:
+            seen.add(one)
+            rest.extend(filter(None, (awaited() for awaited in _awaited.get(one, ()))))
+    return False
 
 
-async def _landed(waiter: _Waiter) -> bytes | None:
+def give_up_closed(key: tuple[int, bytes]) -> None:
+    """Ends a computation whose loop was closed: it cannot go on, and one of those that wait computes."""
+    task = _computing.get(key)
+    if task is not None and not task.done() and task.get_loop().is_closed():
+        _leads[task].fail(asyncio.CancelledError())
+
+
+def _is_elsewhere(key: tuple[int, bytes], loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether another loop computes it."""
+    task = _computing.get(key)
+    return task is not None and task.get_loop() is not loop
+
+
+async def _landed(waiter: _Waiter, key: tuple[int, bytes]) -> bytes | None:
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
 
@@ -84,6 +114,9 @@ async def _landed(waiter: _Waiter) -> bytes | None:
             ended.set_result(None)
 
     waiter.then(lambda: loop.call_soon_threadsafe(end))
+    while _is_elsewhere(key, loop) and not ended.done():
+        give_up_closed(key)
+        await asyncio.wait([ended], timeout=_OFTEN)
     await ended
     return waiter.outcome()
 

@@ -123,9 +123,8 @@ pub(crate) struct Computation {
 }
 
 impl Computation {
-    fn take(&self) -> Result<Duty> {
-        let duty = self.duty.lock().unwrap_or_else(PoisonError::into_inner).take();
-        duty.ok_or_else(|| error::misuse("the computation has ended"))
+    fn take(&self) -> Option<Duty> {
+        self.duty.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -133,14 +132,16 @@ impl Computation {
 impl Computation {
     /// Ends it with a value. Returns that as the cache stores it.
     fn end<'py>(&self, cache: &Bound<'py, Cache>, value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let stored = self.take()?.end(cache.get(), value, self.ttl)?;
+        let duty = self.take().ok_or_else(|| error::misuse("the computation has ended"))?;
+        let stored = duty.end(cache.get(), value, self.ttl)?;
         Ok(objects::bytes(value.py(), stored.as_ref())?)
     }
 
-    /// Ends it with an error.
-    fn fail(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> Result<()> {
-        self.take()?.fail(py, PyErr::from_value(error.clone()));
-        Ok(())
+    /// Ends it with an error, unless it has ended.
+    fn fail(&self, py: Python<'_>, error: &Bound<'_, PyAny>) {
+        if let Some(duty) = self.take() {
+            duty.fail(py, PyErr::from_value(error.clone()));
+        }
     }
 }
 
@@ -181,14 +182,18 @@ impl Waiting {
     }
 }
 
-/// Waits as a thread for the computation of another one. Ends at a signal.
-fn wait(py: Python<'_>, waiter: &Waiter) -> Result<Outcome> {
+/// Waits as a thread for the computation of another one. Ends at a signal, and where a task computes whose loop was closed.
+fn wait(cache: &Bound<'_, Cache>, key: &[u8], waiter: &Waiter) -> Result<Outcome> {
     const OFTEN: Duration = Duration::from_millis(50);
+    static GIVE_UP_CLOSED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = cache.py();
     loop {
         if let Some(outcome) = py.detach(|| waiter.wait_for(OFTEN))? {
             return Ok(outcome);
         }
         py.check_signals()?;
+        let name = (cache.as_ptr().addr(), objects::bytes(py, key)?);
+        GIVE_UP_CLOSED.import(py, "twindex._tasks", "give_up_closed")?.call1((name,))?;
     }
 }
 
@@ -209,36 +214,36 @@ impl Cache {
     /// (1815, 1815)
     #[pyo3(signature = (key, compute, /, *, ttl=None))]
     fn get_or_compute<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
         compute: &Bound<'py, PyAny>,
         ttl: Option<Ttl>,
     ) -> Result<Bound<'py, PyAny>> {
-        let py = key.py();
-        if let Some(value) = self.find(key)? {
+        let (py, cache) = (slf.py(), slf.get());
+        if let Some(value) = cache.find(key)? {
             return Ok(value);
         }
         if !compute.is_callable() {
             return Err(error::wrong_type("compute", "callable", compute));
         }
-        let (key, own) = (self.codecs.keys.encode(key)?, fiber(py)?);
+        let (key, own) = (cache.codecs.keys.encode(key)?, fiber(py)?);
         loop {
-            let begun = self.open()?.begin_missed(key.as_ref(), Leader::Thread);
-            let values = &self.codecs.values;
-            match self.told(begun)?? {
+            let begun = cache.open()?.begin_missed(key.as_ref(), Leader::Thread);
+            let values = &cache.codecs.values;
+            match cache.told(begun)?? {
                 Begun::Value(value) => return values.decode(py, &value),
                 Begun::Lead(lead) => {
-                    let duty = Duty::new(self, lead, own);
+                    let duty = Duty::new(cache, lead, own);
                     return match compute.call0() {
-                        Ok(value) => values.decode(py, duty.end(self, &value, ttl)?.as_ref()),
+                        Ok(value) => values.decode(py, duty.end(cache, &value, ttl)?.as_ref()),
                         Err(error) => Err(duty.fail(py, error).into()),
                     };
                 }
-                Begun::Wait(_) if is_computed_beside(self, key.as_ref(), own) => {
+                Begun::Wait(_) if is_computed_beside(cache, key.as_ref(), own) => {
                     return values.decode(py, values.encode(&compute.call0()?)?.as_ref());
                 }
                 Begun::Wait(waiter) => {
-                    if let Some(stored) = shared(py, &wait(py, &waiter)?)? {
+                    if let Some(stored) = shared(py, &wait(slf, key.as_ref(), &waiter)?)? {
                         return values.decode(py, stored);
                     }
                 }
