@@ -2463,6 +2463,17 @@ impl Writer<'_> {
         }
     }
 
+    /// Finds a place while `shrink_to` evicts: no write waits for that or is refused. It has swept more than it adds.
+    fn allot_while_shrinking(&mut self, queue: Queue, over: u64, size: usize) -> Option<u32> {
+        if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
+            return None;
+        }
+        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
+        let place = self.allot(queue, over, size, false);
+        self.state.bytes = bytes;
+        place
+    }
+
     /// Finds a place for a record, and evicts for it. `None` after a bounded number of steps.
     fn allot_evicting(&mut self, queue: Queue, over: u64, size: usize) -> Option<u32> {
         /// How often to look whether readers have gone: in vain many times once, and then few times until one has gone. The system
@@ -2931,6 +2942,7 @@ impl Writer<'_> {
                 self.state.segments[(self.state.guarded >> OFFSET_BITS) as usize].queue
             };
             let place = self.allot_evicting(queue, over, size);
+            let place = place.or_else(|| self.allot_while_shrinking(queue, over, size));
             place.is_some_and(|position| {
                 self.write_record(position, pair);
                 self.publish(key, hash, position, size)

@@ -8,7 +8,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use twindex_cache::{Begun, Cache, CacheOptions, ComputeError, Error, Lead, Leader, Outcome, Waiter};
+use twindex_cache::{
+    Begun, Cache, CacheOptions, ComputeError, Error, Lead, Leader, MIN_CAPACITY, Outcome, Waiter,
+};
 
 const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
 
@@ -301,6 +303,31 @@ fn waiters_learn_the_value_the_error_or_that_the_computation_was_given_up() {
         }
         cache.remove("k");
     }
+}
+
+#[test]
+fn write_beside_shrinking_is_not_refused() {
+    let cache = Cache::new(CacheOptions::capacity(5_000_000)).unwrap();
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for capacity in [1_000_000, MIN_CAPACITY, 300_000, 5_000_000].into_iter().cycle() {
+                cache.shrink_to(capacity).unwrap();
+                if has_ended.load(Relaxed) {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let refused = (0..30_000_usize).filter(|number| {
+            !cache.insert((number % 5000).to_le_bytes(), vec![0; number * 7 % 2000]).unwrap()
+        });
+        let refused = refused.count();
+        has_ended.store(true, Relaxed);
+        assert_eq!(refused, 0, "{:?}", cache.stats());
+    });
+    cache.shrink_to(MIN_CAPACITY).unwrap();
+    assert!(cache.memory() <= MIN_CAPACITY, "{} bytes", cache.memory());
 }
 
 #[test]
