@@ -1,6 +1,6 @@
 // The amounts of `increment`.
 
-import { describe, rangeError, typeError } from './errors.js'
+import { describe, makeError, rangeError, typeError } from './errors.js'
 
 /** An amount as a bigint. */
 export function readAmount(by) {
@@ -9,6 +9,15 @@ export function readAmount(by) {
   const fits = typeof by === 'bigint' ? BigInt.asIntN(64, amount) === amount : Number.isSafeInteger(by)
   if (!fits) throw rangeError(`an amount is a safe integer or a bigint of 64 bits, not ${describe(by)}`)
   return amount
+}
+
+/** That values of a codec are decimal text, which `increment` adds to. */
+export function checkDecimal({ name, isDecimal }) {
+  if (isDecimal) return
+  throw makeError(
+    'TWINDEX_TYPE',
+    `increment adds to decimal text, which ${name} values are not: use values: 'int'`,
+  )
 }
 
 /** A sum as a number or a bigint, like its amount. */

@@ -63,7 +63,8 @@ export function readRenamed(options, what, names) {
 /** The options of a cache. `maxEntries` and lru-cache's `max` are one. */
 export function readCache(options, what, more = []) {
   const { max, maxEntries = max, ...read } = readRenamed(options, what, [...CACHE, ...more])
-  if (max !== undefined && max !== maxEntries) throw rangeError(`${what} has max or maxEntries, not both`)
+  if (max !== undefined && !Object.is(max, maxEntries))
+    throw rangeError(`${what} has max or maxEntries, not both`)
   for (const [name, size] of Object.entries({ capacity: read.capacity, maxEntries }))
     if (size !== undefined) readCount(size, name)
   for (const name of ['fetchMethod', 'onEvict']) if (read[name] !== undefined) readFunction(read[name], name)

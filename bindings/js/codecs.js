@@ -10,6 +10,7 @@
 //   show(item)            the item as the user sees it; it may be memory that is used again
 //   isNone(value)         whether it stands for no value
 //   isEqual(item, other)
+//   isDecimal             of values: whether they are text, which may be a decimal number
 //   isTheirs              whether code of the user's does run in these
 //   hasPrefixes           of keys: whether a range of them may be a prefix
 //   endOfPrefix(item)     of keys where it is not what the bytes begin with: where a prefix ends
@@ -30,6 +31,7 @@ const isUndefined = (value) => value === undefined
 
 const shared = {
   isNone: isNothing,
+  isDecimal: true,
   isTheirs: false,
   hasPrefixes: true,
   endOfPrefix: undefined,
@@ -100,7 +102,7 @@ const valueCodecs = {
   int: derive('int', str, intValue),
   // What these can say, where `null` is a value like any other.
   json: derive('json', str, json, { isNone: isUndefined }),
-  msgpack: derive('msgpack', borrowed, msgpack, { isNone: isUndefined }),
+  msgpack: derive('msgpack', borrowed, msgpack, { isNone: isUndefined, isDecimal: false }),
   bigint: derive('int', str, bigintValue),
   view,
 }
@@ -146,7 +148,7 @@ function customCodec({ name, encode, decode, format = 'view' }, what) {
     )
   }
   const theirs = { encode: (value) => encode(value), decode: (seen) => decode(seen) }
-  const codec = derive(name, base, theirs, { isNone: isUndefined, isTheirs: true })
+  const codec = derive(name, base, theirs, { isNone: isUndefined, isDecimal: false, isTheirs: true })
   // Their code may encode each thing into the same buffer.
   const toItem = (value, what) => {
     refuseThenable(value, what)

@@ -4,6 +4,7 @@ import { preventClone } from './clone.js'
 import { KEY, VALUE } from './crossing.js'
 import { booleans } from './many.js'
 import { native } from './native.js'
+import { checkDecimal } from './shared/amounts.js'
 import { makeError, typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { inside } from './table.js'
@@ -59,7 +60,8 @@ export class Batch {
   }
 
   increment(table, key, by = 1) {
-    const { handle, keys } = this.#into(table)
+    const { handle, keys, values } = this.#into(table)
+    checkDecimal(values)
     native.batchIncrement(this.#handle, handle, keys.cross(keys.toItem(key, 'key'), KEY), by)
     return this
   }

@@ -12,6 +12,7 @@ import { listen, openInbox, unlisten, woken } from './inbox.js'
 import { booleans, stageKeys, stagePairs } from './many.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
+import { checkDecimal } from './shared/amounts.js'
 import { CacheLike, readCache, readTtl, readWrite } from './shared/cache.js'
 import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
 import { rangeError, typeError } from './shared/errors.js'
@@ -142,16 +143,19 @@ const FOUND = 1
 const FAILED = 2
 const LEAD = 4
 
-/** An error for other threads, with its own properties as far as they can be cloned. */
-function packError(error) {
-  for (const clone of [() => [error, { ...error }], () => [error, {}]]) {
-    try {
-      return serialize(clone())
-    } catch {
-      // Try with less.
-    }
+const canClone = (value) => {
+  try {
+    serialize(value)
+    return true
+  } catch {
+    return false
   }
-  return serialize([new Error(String(error?.message ?? 'the computation failed')), {}])
+}
+
+/** An error for other threads, with those of its own properties that can be cloned. */
+function packError(error) {
+  const cloned = canClone(error) ? error : new Error(String(error?.message ?? 'the computation failed'))
+  return serialize([cloned, Object.fromEntries(Object.entries({ ...error }).filter(canClone))])
 }
 
 function unpackError(bytes) {
@@ -326,6 +330,7 @@ export class Cache extends CacheLike {
   }
 
   increment(key, by = 1) {
+    checkDecimal(this.#values)
     return this.#written(nativeIncrement(this.#handle, this.#key(key), by))
   }
 

@@ -8,6 +8,7 @@ import { KEY, VALUE } from './crossing.js'
 import { openCursor } from './cursor.js'
 import { booleans, stageAmounts, stageKeys, stagePairs, stageSwaps, takeSums } from './many.js'
 import { native } from './native.js'
+import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, NONE, PREFIX, RANGE, readOptions, readRange, readScan } from './shared/options.js'
@@ -126,6 +127,7 @@ export class Table extends TableLike {
   }
 
   increment(key, by = 1) {
+    checkDecimal(this.#values)
     return nativeIncrement(this.#handle, this.#key(key), by)
   }
 
@@ -167,6 +169,7 @@ export class Table extends TableLike {
   }
 
   incrementMany(amounts) {
+    checkDecimal(this.#values)
     stageAmounts(this.#handle, this.#codecs, amounts)
     native.incrementMany()
     return takeSums()

@@ -1,6 +1,6 @@
 //! Caches, and how all threads of the process find the same one by its name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -164,8 +164,24 @@ pub(crate) type Gone = (Vec<u8>, Vec<u8>, Cause);
 
 /// What a listener is still to be told, in the thread that made the cache.
 pub(crate) struct Evicted {
-    gone: Mutex<Vec<Gone>>,
+    gone: Mutex<Untold>,
     inbox: Arc<Inbox>,
+}
+
+#[derive(Default)]
+struct Untold {
+    pairs: VecDeque<Gone>,
+    bytes: usize,
+}
+
+/// What pairs may wait that other threads have evicted, in bytes. Of those beyond it the listener is not told: its thread is
+/// busy, and they would take any memory.
+const MOST_UNTOLD: usize = 16 << 20;
+/// So many bytes are taken at once.
+const TAKEN_AT_ONCE: usize = 1 << 20;
+
+fn size((key, value, _): &Gone) -> usize {
+    size_of::<Gone>() + key.len() + value.len()
 }
 
 /// Options with a listener that tells this inbox. Once the handle is gone that the listener is of, it tells nobody.
@@ -175,15 +191,30 @@ fn listen(options: CacheOptions, inbox: Option<Arc<Inbox>>) -> (CacheOptions, Op
     let handle = Arc::downgrade(&evicted);
     let listener = move |key: &[u8], value: &[u8], cause| {
         let Some(evicted) = handle.upgrade() else { return };
-        lock(&evicted.gone).push((key.to_vec(), value.to_vec(), cause));
+        let mut untold = lock(&evicted.gone);
+        if untold.bytes < MOST_UNTOLD || evicted.inbox.is_here() {
+            let gone = (key.to_vec(), value.to_vec(), cause);
+            untold.bytes += size(&gone);
+            untold.pairs.push_back(gone);
+        }
+        drop(untold);
         evicted.inbox.call();
     };
     (options.eviction_listener(listener), Some(evicted))
 }
 
 impl Evicted {
+    /// Some of the pairs that wait.
     pub(crate) fn take(&self) -> Vec<Gone> {
-        std::mem::take(&mut lock(&self.gone))
+        let mut untold = lock(&self.gone);
+        let (mut taken, before) = (Vec::new(), untold.bytes);
+        while before - untold.bytes < TAKEN_AT_ONCE
+            && let Some(gone) = untold.pairs.pop_front()
+        {
+            untold.bytes -= size(&gone);
+            taken.push(gone);
+        }
+        taken
     }
 }
 

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
+use std::thread::{self, ThreadId};
 
 use napi_sys as sys;
 
@@ -16,6 +17,8 @@ use crate::shared::lock;
 pub(crate) struct Inbox {
     /// There as long as the environment takes calls.
     way: Mutex<Option<Way>>,
+    /// The environment's.
+    thread: Option<ThreadId>,
     /// Whether the function was called and has not asked since.
     is_called: AtomicBool,
     /// The computations that others have ended.
@@ -38,7 +41,7 @@ impl Inbox {
     /// An inbox whose loop calls `wake`. It keeps no process alive.
     pub(crate) fn open<'c>(js: Js<'c>, wake: Value<'c>) -> Result<Arc<Self>, Failed> {
         let name = js.text(b"twindex").unwrap_or_else(|| js.undefined())?;
-        let inbox = Arc::new(Self::default());
+        let inbox = Arc::new(Self { thread: Some(thread::current().id()), ..Self::default() });
         let owner = Arc::into_raw(Arc::clone(&inbox)).cast_mut().cast();
         let mut way = ptr::null_mut();
         // SAFETY: `wake` and `name` are of the running call, `close` takes what `owner` points to, `way` is a place for the answer.
@@ -79,6 +82,11 @@ impl Inbox {
                 sys::napi_unref_threadsafe_function(js.env(), *way)
             }
         })
+    }
+
+    /// Whether this is the environment's thread.
+    pub(crate) fn is_here(&self) -> bool {
+        self.thread == Some(thread::current().id())
     }
 
     /// Has the function called, unless it was and has not asked yet.

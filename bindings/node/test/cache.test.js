@@ -253,6 +253,7 @@ test('wrong options and arguments are refused, and change nothing', () => {
     [{ max: 0 }, code('CAPACITY')],
     [{ capacity: 100 }, code('CAPACITY', { message: /65536/ })],
     [{ max: 1, maxEntries: 2 }, code('RANGE', { message: /not both/ })],
+    [{ max: Number.NaN }, code('RANGE', { message: /not NaN/ })],
     [{ maxSize: 1e6 }, code('RANGE', { message: /capacity/ })],
     [{ max: 1, dispose() {} }, code('RANGE', { message: /onEvict/ })],
     [{ max: 1, maxAge: 1 }, code('RANGE', { message: /maxAge/ })],
@@ -277,6 +278,7 @@ test('wrong options and arguments are refused, and change nothing', () => {
     [() => cache.set('a', 'b', { ttl: 0 }), code('TTL')],
     [() => cache.touch('a', Number.NaN), code('TTL')],
     [() => cache.shrinkTo(1), code('CAPACITY')],
+    [() => new Cache({ max: 1 }).increment('n'), code('TYPE', { message: /msgpack values are not.*'int'/ })],
     [() => cache.upsertMany([['a', 'b'], ['c']]), code('TYPE')],
   ])
     assert.throws(use, error)

@@ -5,7 +5,7 @@ import { placed } from './codecs.js'
 import { ABSENT } from './core.js'
 import { TableBlocks, Walk } from './iterators.js'
 import { noCaches } from './nocaches.js'
-import { like, readAmount } from './shared/amounts.js'
+import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { CacheLike, readCache, readTtl, readWrite } from './shared/cache.js'
 import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
@@ -245,6 +245,7 @@ class BaseCache extends CacheLike {
   }
 
   increment(key, by = 1) {
+    checkDecimal(this.#values)
     const item = this.#keys.toItem(key, 'key')
     this.#callWith(this.#core.exports.twindex_increment, item, readAmount(by))
     const sum = like(by, this.#core.answerInteger)

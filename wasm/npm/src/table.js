@@ -4,7 +4,7 @@ import { packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './blo
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
-import { like, readAmount } from './shared/amounts.js'
+import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
@@ -79,6 +79,7 @@ export class Table extends TableLike {
   }
 
   increment(key, by = 1) {
+    checkDecimal(this.#values)
     const core = this.#core
     const item = this.#keys.toItem(key, 'key')
     const amount = readAmount(by)
@@ -157,6 +158,7 @@ export class Table extends TableLike {
 
   incrementMany(amounts) {
     const core = this.#core
+    checkDecimal(this.#values)
     const [length, given] = packAmounts(core, this.#codecs, amounts)
     this.#run(core.exports.twindex_increment_many, length)
     return given.map((by, at) => like(by, core.view.getBigInt64(core.answerAt + 8 * at, true)))

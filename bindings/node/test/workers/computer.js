@@ -11,7 +11,7 @@ async function compute(key) {
   const error = new RangeError('of the worker')
   if (key === 'error') throw Object.assign(error, { code: 'E_OWN', left: 7 })
   // What an error has that has no copy stays behind.
-  if (key === 'uncloneable') throw Object.assign(error, { name: Symbol('none'), cause: () => {} })
+  if (key === 'uncloneable') throw Object.assign(error, { name: Symbol('none'), cause: () => {}, left: 7 })
   return 'of the worker'
 }
 
