@@ -709,8 +709,8 @@ fn snapshot_shows_one_moment_beside_first_copies() {
                     let look = || {
                         [0, 1].map(|number| {
                             let key = key(number);
-                            let [one, two] =
-                                [&table, &other].map(|table| table.select_with(&key, |found| read(&key, found)));
+                            let [one, two] = [&table, &other]
+                                .map(|table| table.select_with(&key, |found| read(&key, found)));
                             assert_eq!(one, two, "a batch is seen whole");
                             one
                         })
@@ -759,7 +759,10 @@ fn commits_beside_reads_keep_the_sum() {
                 }
                 Ok(sum)
             };
-            assert!(sum().is_ok_and(|sum| sum == 40) || tx.commit().is_err(), "a reader sees no half of a commit");
+            assert!(
+                sum().is_ok_and(|sum| sum == 40) || tx.commit().is_err(),
+                "a reader sees no half of a commit"
+            );
         });
         on_threads(&tables[0], [transfer(0, 1), transfer(3, 0), transfer(1, 2), sum]);
         tables[1].check();
