@@ -6,9 +6,7 @@ mod cursors;
 mod memory;
 mod model;
 mod shared_values;
-mod snapshots;
 mod streams;
-mod transactions;
 mod vectors;
 mod verbs;
 

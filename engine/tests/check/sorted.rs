@@ -25,8 +25,7 @@ impl SortedIndex {
             assert!(self.get(key).is_some(), "a key is found");
         }
         let space = self.heap.space();
-        let kept = lock(&self.past.kept);
-        for retired in space.limbo.iter().chain(kept.items.iter().map(|kept| &kept.what)) {
+        for retired in space.limbo.iter() {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
                 Retired::Blob(blob) => met.blobs.push(blob),
