@@ -3,10 +3,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use twindex_cache::{Cache, CacheOptions, Error, MIN_CAPACITY, Result, Saved};
-use twindex_format::CACHE_MAGIC;
+use twindex_cache::{Cache, Error, Result, Saved};
 
-use crate::verify::on_disk;
 use crate::whole::{WholeFile, read_file, replace_file};
 
 /// Writes the cache, with the times that its pairs still live, to the file at `path`. Replaces the file as [`save`](crate::save)
@@ -58,39 +56,10 @@ pub fn read_cache(path: impl AsRef<Path>) -> Result<Saved<Box<dyn Read + Send>>>
 ///
 /// Fails as [`read_cache`] does, and with [`Error::Corrupt`] where the file is damaged.
 pub fn check_cache(path: impl AsRef<Path>) -> Result<u64> {
-    check(&WholeFile::open(path.as_ref()).map_err(to_cache)?)
+    WholeFile::open(path.as_ref()).map_err(to_cache)?.check_cache()
 }
 
 /// Whether the file at `path` begins as that of a cache does.
 pub fn holds_cache(path: impl AsRef<Path>) -> Result<bool> {
-    Ok(is_cache(&WholeFile::open(path.as_ref()).map_err(to_cache)?)?)
-}
-
-fn is_cache(file: &WholeFile) -> io::Result<bool> {
-    let mut start = [0; CACHE_MAGIC.len()];
-    Ok(file.from(0).read(&mut start)? == start.len() && start == *CACHE_MAGIC)
-}
-
-fn check(file: &WholeFile) -> Result<u64> {
-    /// The number of pairs and its checksum are the end of the file.
-    const END: u64 = 12;
-    // What the smallest cache cannot keep is read and checked all the same.
-    Saved::read(file.from(0).buffered())?.load(CacheOptions::capacity(MIN_CAPACITY))?;
-    let mut pairs = [0; 8];
-    file.from(file.file.len()? - END).read_exact(&mut pairs)?;
-    Ok(u64::from_le_bytes(pairs))
-}
-
-/// Checks a large cache whose file has holes: it can claim more memory than what was ever written.
-pub(crate) fn check_holes(file: &WholeFile) -> twindex::Result<()> {
-    const BELIEVED: u64 = 16 << 20;
-    let length = file.file.len()?;
-    if length <= BELIEVED || on_disk(&file.path) >= length || !is_cache(file)? {
-        return Ok(());
-    }
-    check(file).map(drop).map_err(|error| match error {
-        Error::Corrupt { offset, what } => twindex::Error::Corrupt { offset, what },
-        Error::Io(error) => error.into(),
-        other => io::Error::other(other).into(),
-    })
+    Ok(WholeFile::open(path.as_ref()).map_err(to_cache)?.is_cache()?)
 }

@@ -10,7 +10,7 @@ use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::paths::resolve;
-use crate::whole::save_new;
+use crate::whole::{on_disk, save_new};
 
 /// What [`recover`] saved.
 #[derive(Clone, Debug)]
@@ -101,15 +101,4 @@ fn recover_in(
 /// The limit where the caller names none. Holes in a file do not count.
 fn default_limit(path: &Path) -> usize {
     LEAST_LIMIT.max(on_disk(path).saturating_mul(LIMIT_PER_BYTE)).try_into().unwrap_or(usize::MAX)
-}
-
-/// How many bytes of the file are on the disk: not its holes, as far as the system tells.
-pub(crate) fn on_disk(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |file| {
-        #[cfg(unix)]
-        let blocks = 512 * std::os::unix::fs::MetadataExt::blocks(&file);
-        #[cfg(not(unix))]
-        let blocks = u64::MAX;
-        file.len().min(blocks)
-    })
 }

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use twindex::{Error, Result, Store};
-use twindex_format::{Progress, load_into};
+use twindex_cache::{CacheOptions, Error as CacheError, MIN_CAPACITY, Saved};
+use twindex_format::{CACHE_MAGIC, Progress, load_into};
 
-use crate::cache;
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
@@ -119,7 +119,7 @@ pub fn replace_file(
 /// A large file with holes that begins as a saved cache is checked first: it can claim more memory than what was ever written.
 pub fn read_file(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     let file = WholeFile::open(path.as_ref())?;
-    cache::check_holes(&file)?;
+    file.check_holes()?;
     Ok(Box::new(file.buffered()))
 }
 
@@ -156,6 +156,48 @@ impl WholeFile {
     pub(crate) fn buffered(self) -> BufReader<Self> {
         BufReader::with_capacity(1 << 18, self)
     }
+
+    /// Whether it begins as the file of a cache does.
+    pub(crate) fn is_cache(&self) -> io::Result<bool> {
+        let mut start = [0; CACHE_MAGIC.len()];
+        Ok(self.from(0).read(&mut start)? == start.len() && start == *CACHE_MAGIC)
+    }
+
+    /// Verifies every checksum of a saved cache. Returns the number of its pairs.
+    pub(crate) fn check_cache(&self) -> twindex_cache::Result<u64> {
+        /// The number of pairs and its checksum are the end of the file.
+        const END: u64 = 12;
+        // What the smallest cache cannot keep is read and checked all the same.
+        Saved::read(self.from(0).buffered())?.load(CacheOptions::capacity(MIN_CAPACITY))?;
+        let mut pairs = [0; 8];
+        self.from(self.file.len()? - END).read_exact(&mut pairs)?;
+        Ok(u64::from_le_bytes(pairs))
+    }
+
+    /// Checks a large cache whose file has holes: it can claim more memory than what was ever written.
+    fn check_holes(&self) -> Result<()> {
+        const BELIEVED: u64 = 16 << 20;
+        let length = self.file.len()?;
+        if length <= BELIEVED || on_disk(&self.path) >= length || !self.is_cache()? {
+            return Ok(());
+        }
+        self.check_cache().map(drop).map_err(|error| match error {
+            CacheError::Corrupt { offset, what } => Error::Corrupt { offset, what },
+            CacheError::Io(error) => error.into(),
+            other => io::Error::other(other).into(),
+        })
+    }
+}
+
+/// How many bytes of the file are on the disk: not its holes, as far as the system tells.
+pub(crate) fn on_disk(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| {
+        #[cfg(unix)]
+        let blocks = 512 * std::os::unix::fs::MetadataExt::blocks(&file);
+        #[cfg(not(unix))]
+        let blocks = u64::MAX;
+        file.len().min(blocks)
+    })
 }
 
 impl Read for WholeFile {
