@@ -1,14 +1,13 @@
 //! Caches behind handles: each verb with an error for memory that ends, and for what a cache refuses.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use twindex::{Error, Write, check_key};
-use twindex_cache::{Cache, Error as CacheError, MIN_CAPACITY};
+use twindex_cache::{Cache, Error as CacheError};
 
 use crate::answer::Output;
-use crate::failure::{self, Failed, Failure};
+use crate::failure::{Failed, Failure, Refused};
 use crate::reserve;
 
 /// Shows a value.
@@ -87,50 +86,6 @@ impl Cached {
     /// Shows a part of the pairs: where the next one begins, if there is one.
     pub(crate) fn walk(&self, from: u64, show: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
         self.0.walk(from, show)
-    }
-}
-
-/// Why a cache refused. The texts of the crate would take kilobytes of code, for times.
-pub(crate) enum Refused {
-    /// It is to hold nothing, or has no bound.
-    Capacity {
-        bytes: Option<usize>,
-        entries: Option<usize>,
-    },
-    Time,
-    NoClock,
-    NotAnInteger,
-    /// A changed pair does not fit.
-    NoRoom {
-        bytes: usize,
-    },
-}
-
-impl Refused {
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Self::Capacity { .. } => failure::CAPACITY,
-            Self::Time => failure::TTL,
-            Self::NoClock => failure::NO_CLOCK,
-            Self::NotAnInteger => failure::NOT_AN_INTEGER,
-            Self::NoRoom { .. } => failure::NO_ROOM,
-        }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Capacity { bytes: Some(bytes), .. } => {
-                return write!(f, "a capacity of {bytes} bytes is too small, the minimum is {MIN_CAPACITY}");
-            }
-            Self::NoRoom { bytes } => return write!(f, "the cache has no room for a pair of {bytes} bytes"),
-            Self::Capacity { entries: Some(_), .. } => "a cache of 0 entries holds nothing, the minimum is 1",
-            Self::Capacity { .. } => "a cache needs a capacity in bytes or a number of entries",
-            Self::Time => "a time to live or to idle is more than 0 milliseconds and at most 1000 years",
-            Self::NoClock => "a pair is to expire, and the cache was made before twindex_set_time",
-            Self::NotAnInteger => "the value is not a decimal integer of 64 bits",
-        })
     }
 }
 

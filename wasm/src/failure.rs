@@ -6,8 +6,6 @@ use std::io;
 
 use twindex::Error;
 
-use crate::cached::Refused;
-
 pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
 pub(crate) const RANGE: &str = "TWINDEX_RANGE";
@@ -141,6 +139,75 @@ impl fmt::Display for Failure {
             Self::Choice { what, given } => write!(f, "there is no {what} {given}"),
             Self::Refused(refusal) => f.write_str(refusal.text()),
         }
+    }
+}
+
+/// Why a cache refused. The texts of the crate would take kilobytes of code, for times.
+#[cfg(feature = "caches")]
+pub(crate) enum Refused {
+    /// It is to hold nothing, or has no bound.
+    Capacity {
+        bytes: Option<usize>,
+        entries: Option<usize>,
+    },
+    Time,
+    NoClock,
+    NotAnInteger,
+    /// A changed pair does not fit.
+    NoRoom {
+        bytes: usize,
+    },
+}
+
+#[cfg(feature = "caches")]
+impl Refused {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Capacity { .. } => CAPACITY,
+            Self::Time => TTL,
+            Self::NoClock => NO_CLOCK,
+            Self::NotAnInteger => NOT_AN_INTEGER,
+            Self::NoRoom { .. } => NO_ROOM,
+        }
+    }
+}
+
+#[cfg(feature = "caches")]
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Capacity { bytes: Some(bytes), .. } => {
+                return write!(
+                    f,
+                    "a capacity of {bytes} bytes is too small, the minimum is {}",
+                    twindex_cache::MIN_CAPACITY
+                );
+            }
+            Self::NoRoom { bytes } => return write!(f, "the cache has no room for a pair of {bytes} bytes"),
+            Self::Capacity { entries: Some(_), .. } => "a cache of 0 entries holds nothing, the minimum is 1",
+            Self::Capacity { .. } => "a cache needs a capacity in bytes or a number of entries",
+            Self::Time => "a time to live or to idle is more than 0 milliseconds and at most 1000 years",
+            Self::NoClock => "a pair is to expire, and the cache was made before twindex_set_time",
+            Self::NotAnInteger => "the value is not a decimal integer of 64 bits",
+        })
+    }
+}
+
+/// In the module without caches it has no values.
+#[cfg(not(feature = "caches"))]
+pub(crate) enum Refused {}
+
+#[cfg(not(feature = "caches"))]
+impl Refused {
+    pub(crate) fn code(&self) -> &'static str {
+        match *self {}
+    }
+}
+
+#[cfg(not(feature = "caches"))]
+impl fmt::Display for Refused {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
     }
 }
 

@@ -1,7 +1,5 @@
 //! Stands for `cached` in the module that has no caches. These types have no values, so the compiler leaves out all that would use them.
 
-use std::fmt;
-
 use twindex::Write;
 
 use crate::failure::Failed;
@@ -64,20 +62,6 @@ impl Cached {
     }
 
     pub(crate) fn walk(&self, _: u64, _: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
-        match *self {}
-    }
-}
-
-pub(crate) enum Refused {}
-
-impl Refused {
-    pub(crate) fn code(&self) -> &'static str {
-        match *self {}
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {}
     }
 }
