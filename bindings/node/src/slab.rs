@@ -1,5 +1,7 @@
 //! Numbers that stand for native things in JavaScript.
 
+use std::collections::TryReserveError;
+
 /// Things by number. The number of a thing that was closed is not given away again before the JavaScript object
 /// that carries it is gone too, so that no object can ever mean another's thing.
 pub(crate) struct Slab<T> {
@@ -22,14 +24,18 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    pub(crate) fn add(&mut self, thing: T) -> u32 {
+    /// Gives a thing a number, or drops it where there is no memory. The list of free numbers has room for all, since those
+    /// that come back later cannot fail.
+    pub(crate) fn add(&mut self, thing: T) -> Result<u32, TryReserveError> {
         let slot = Slot::Open(thing);
         if let Some(number) = self.free.pop() {
             self.slots[number as usize] = slot;
-            return number;
+            return Ok(number);
         }
+        self.slots.try_reserve(1)?;
+        self.free.try_reserve(self.slots.len() + 1)?;
         self.slots.push(slot);
-        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 JavaScript objects fit into memory")
+        Ok(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 JavaScript objects fit into memory"))
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&T> {

@@ -19,6 +19,7 @@ use crate::gauge::Gauge;
 use crate::inbox::Inbox;
 use crate::input::Input;
 use crate::js::{Js, Value};
+use crate::memory::refused;
 use crate::results::Results;
 use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
@@ -116,8 +117,13 @@ impl State {
     }
 
     /// Gives a thing a number.
-    pub(crate) fn add<T: Thing>(&mut self, store: u32, encodings: Encodings, thing: T) -> u32 {
-        T::all(self).0.add(Of { store, encodings, thing })
+    pub(crate) fn add<'c, T: Thing>(
+        &mut self,
+        store: u32,
+        encodings: Encodings,
+        thing: T,
+    ) -> Result<u32, Fault<'c>> {
+        T::all(self).0.add(Of { store, encodings, thing }).map_err(|_| refused())
     }
 
     /// What a call on one table or cache works with.

@@ -17,7 +17,7 @@ use crate::state::{Parts, State};
 pub(crate) fn open_batch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = call.number(0);
     let batch = state.store(store)?.batch();
-    Ok(call.js.u32(state.add(store, Encodings::default(), batch))?)
+    Ok(call.js.u32(state.add(store, Encodings::default(), batch)?)?)
 }
 
 /// `batchLength(batch)`: the number of writes in it.

@@ -43,7 +43,7 @@ pub(crate) fn open_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let inbox = inbox(state, call.flag(7));
     let label = call.js.get_bytes(call.argument(6)).unwrap_or_default();
     let cached = Cached::open(call.optional(0)?, numbers(call, 1), label, inbox)?;
-    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), cached))?)
+    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), cached)?)?)
 }
 
 /// `loadCache(source, capacity, maxEntries, ttl, timeToIdle, staleFor, name, hasListener * 2 + isLater)`: the number of a cache from
@@ -168,7 +168,7 @@ pub(crate) fn open_cache_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<
     let halves = Halves::of(call.number(1));
     let &Of { encodings, thing: ref cached, .. } = state.parts::<Cached>(call.number(0))?.table;
     let walk = Walk::new(Way::Cache(cached.cache.iter()), halves, usize::MAX);
-    Ok(call.js.u32(state.add(NO_STORE, encodings, walk))?)
+    Ok(call.js.u32(state.add(NO_STORE, encodings, walk)?)?)
 }
 
 // --- what other threads have for this one
@@ -226,7 +226,7 @@ pub(crate) fn begin_computation<'c>(call: &Call<'c>, state: &mut State) -> Answe
         Begun::Wait(waiter) => (PENDING, Computing::Wait(waiter)),
     };
     crossing.note(0, kind);
-    Ok(call.js.u32(state.add(NO_STORE, encodings, computing))?)
+    Ok(call.js.u32(state.add(NO_STORE, encodings, computing)?)?)
 }
 
 fn value_of<'c>(js: Js<'c>, crossing: &mut Crossing, encodings: Encodings, value: &[u8]) -> Answer<'c> {

@@ -19,13 +19,13 @@ pub(crate) fn open_changes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c>
     let number = call.number(0);
     let store = state.store(number)?;
     let reader = Reader::of_store(store, position(call, 1)?)?;
-    Ok(call.js.u32(state.add(number, Encodings::default(), reader))?)
+    Ok(call.js.u32(state.add(number, Encodings::default(), reader)?)?)
 }
 
 /// `openFileChanges(path, position)`: the same of a file; from the oldest that it has, without a position.
 pub(crate) fn open_file_changes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let reader = Reader::of_file(call.string(0)?, position(call, 1)?);
-    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), reader))?)
+    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), reader)?)?)
 }
 
 /// `pollChanges(feed)`: a promise of a block of the changes that are there.

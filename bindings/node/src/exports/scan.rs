@@ -11,6 +11,7 @@ use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::trim;
 use crate::js::Value;
+use crate::memory::refused;
 use crate::results::{More, single};
 use crate::state::{Of, Parts, State};
 use crate::walk::{Halves, Walk, Way, fill, pass};
@@ -58,7 +59,7 @@ fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cur
 /// `openCursor(table, from, low, to, high)`: the number of a cursor.
 pub(crate) fn open_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cursor = cursor(call, state, 1)?;
-    Ok(call.js.u32(state.cursors.add(cursor))?)
+    Ok(call.js.u32(state.cursors.add(cursor).map_err(|_| refused())?)?)
 }
 
 /// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.
@@ -159,7 +160,7 @@ pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     };
     let table = state.parts::<Table>(call.number(0))?.table;
     let (store, encodings) = (table.store, table.encodings);
-    Ok(call.js.u32(state.add(store, encodings, Walk::new(way, halves, left)))?)
+    Ok(call.js.u32(state.add(store, encodings, Walk::new(way, halves, left))?)?)
 }
 
 /// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
@@ -171,7 +172,7 @@ pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.results.begin(encodings, Halves::BOTH.columns());
     state.results.expect_one_block();
     let more = if walk.fill(&mut state.results) {
-        More::Walk(state.add(store, encodings, walk))
+        More::Walk(state.add(store, encodings, walk)?)
     } else {
         More::Nothing
     };

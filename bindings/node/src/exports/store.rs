@@ -15,7 +15,7 @@ use crate::fault::{Answer, Fault};
 use crate::gauge::Gauge;
 use crate::input::append;
 use crate::js::Value;
-use crate::memory::Growing;
+use crate::memory::{Growing, refused};
 use crate::module;
 use crate::shared::{Asked, Refusal, Shared};
 use crate::state::State;
@@ -26,7 +26,7 @@ fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
 }
 
 fn add<'c>(call: &Call<'c>, state: &mut State, store: Shared) -> Answer<'c> {
-    Ok(call.js.u32(state.stores.add(store))?)
+    Ok(call.js.u32(state.stores.add(store).map_err(|_| refused())?)?)
 }
 
 // --- open and close

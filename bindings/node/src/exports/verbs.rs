@@ -66,7 +66,7 @@ pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let table = state.store(store)?.table_with(&call.string(1)?, options)?;
     let (keys, values) = table.codecs();
     state.results.set_names([keys, values]);
-    Ok(call.js.u32(state.add(store, Encodings::default(), table))?)
+    Ok(call.js.u32(state.add(store, Encodings::default(), table)?)?)
 }
 
 /// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
