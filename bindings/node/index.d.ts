@@ -53,7 +53,7 @@ declare module './lib/shared/types.js' {
   namespace Cache {
     /**
      * A cache from the file that `save` wrote, or from the bytes of `dump`. Options that are left out are those that were saved.
-     * A smaller cache keeps the pairs that were used most; pairs that expired meanwhile are left out.
+     * A smaller cache evicts as it is filled. Pairs that expired meanwhile are left out.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
       source: ArrayBufferView | string | URL,
