@@ -25,7 +25,8 @@ pub(crate) struct Packages {
 }
 
 /// Each test of the vectors, and what it reads.
-const PYTHON_VECTORS: [&str; 2] = ["bindings/python/tests/test_vectors.py", "conformance/vectors.json"];
+const PYTHON_VECTORS: [&str; 3] =
+    ["bindings/python/tests/test_vectors.py", "bindings/python/tests/support.py", "conformance/vectors.json"];
 const NODE_VECTORS: [&str; 3] =
     ["bindings/node/test/vectors.test.js", "conformance/vectors.js", "conformance/vectors.json"];
 
