@@ -9,8 +9,15 @@ use crate::setup::{npm, npm_ci};
 use crate::workspace::Workspace;
 
 /// The crates, in the order in which they are published: each needs those before it.
-pub(crate) const CRATES: [&str; 6] =
-    ["twindex", "twindex-codec", "twindex-format", "twindex-durable", "twindex-cluster", "twindex-cli"];
+pub(crate) const CRATES: [&str; 7] = [
+    "twindex",
+    "twindex-cache",
+    "twindex-codec",
+    "twindex-format",
+    "twindex-durable",
+    "twindex-cluster",
+    "twindex-cli",
+];
 
 /// A platform: Rust's name, npm's, and of Linux maturin's, auditwheel's and the oldest C library.
 pub(crate) type Platform = (&'static str, &'static str, Option<[&'static str; 3]>);
