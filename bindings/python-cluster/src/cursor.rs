@@ -1,7 +1,7 @@
 //! The classes `Cursor` and `Pairs`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{self, Arc, PoisonError};
 
 use pyo3::prelude::*;
 use tokio::sync::{Mutex, MutexGuard};
@@ -20,8 +20,8 @@ struct Inner {
     /// The cursor, and the number of the call that began last.
     cursor: Mutex<(twindex_cluster::Cursor, u64)>,
     calls: AtomicU64,
-    /// The number of the last call that was cancelled.
-    cancelled: AtomicU64,
+    /// The numbers of the calls that were cancelled, from the one that began last on.
+    cancelled: sync::Mutex<Vec<u64>>,
 }
 
 impl Inner {
@@ -29,12 +29,20 @@ impl Inner {
         self.calls.fetch_add(1, Relaxed) + 1
     }
 
-    /// Begins a call. If the one before was cancelled, nobody has its pairs, and the cursor goes back first.
+    fn cancelled(&self) -> sync::MutexGuard<'_, Vec<u64>> {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call. If the one that began last was cancelled, nobody has its pairs, and the cursor goes back first. Other
+    /// calls may have been cancelled since, before they began.
     async fn begin(&self, call: u64) -> MutexGuard<'_, (twindex_cluster::Cursor, u64)> {
         let mut cursor = self.cursor.lock().await;
-        if cursor.1 > 0 && cursor.1 == self.cancelled.load(Relaxed) {
+        let mut cancelled = self.cancelled();
+        if cancelled.contains(&cursor.1) {
             cursor.0.rewind();
         }
+        cancelled.retain(|&number| number >= call);
+        drop(cancelled);
         cursor.1 = call;
         cursor
     }
@@ -42,7 +50,7 @@ impl Inner {
 
 impl Cursor {
     pub(crate) fn new(cursor: twindex_cluster::Cursor, mode: Mode) -> Self {
-        let (calls, cancelled) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (calls, cancelled) = (AtomicU64::new(0), sync::Mutex::default());
         Self { inner: Arc::new(Inner { cursor: Mutex::new((cursor, 0)), calls, cancelled }), mode }
     }
 }
@@ -51,7 +59,7 @@ impl Cursor {
 impl Cursor {
     /// The last call was cancelled.
     fn cancelled(&self) {
-        self.inner.cancelled.store(self.inner.calls.load(Relaxed), Relaxed);
+        self.inner.cancelled().push(self.inner.calls.load(Relaxed));
     }
 
     fn next(&self, py: Python<'_>, down: bool, then: Then) -> PyResult<Py<PyAny>> {

@@ -131,6 +131,26 @@ def test_a_cancelled_call_leaves_the_cursor_where_it_was(url: str, namespace: st
     asyncio.run(main())
 
 
+def test_cancelled_calls_in_a_row_lose_no_pairs(url: str, namespace: str) -> None:
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace) as store:
+            table = await store.table("t", index="sorted", values="int")
+            await table.upsert_many({f"{number:02}": number for number in range(50)})
+            for turn in range(400):
+                cursor = table.cursor()
+                found: list[tuple[str, int]] = []
+                for wait in (turn % 100 * 2e-5, 0, 0):
+                    call = asyncio.ensure_future(cursor.scan_asc_next_many(7))
+                    await asyncio.sleep(wait)
+                    call.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        found += await call
+                found += await cursor.scan_asc_next_many(50)
+                assert [value for _, value in found] == list(range(50)), turn
+
+    asyncio.run(main())
+
+
 def test_batch_is_done_in_one_slot(url: str, namespace: str) -> None:
     with twindex.connect(url, namespace=namespace, partitions=1) as store:
         users, log = store.table("users", values="int"), store.table("log", index="sorted")
