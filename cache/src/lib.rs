@@ -1773,6 +1773,28 @@ impl State {
             .saturating_add(self.limbo_bytes)
     }
 
+    /// Whether `shrink_to` has still to evict.
+    fn is_shrinking(&self) -> bool {
+        self.used.saturating_sub(self.limbo_bytes) > self.bytes
+    }
+
+    /// Gives up free numbers of segments at the end of their list, since they cost memory, too. The next segments get the lowest
+    /// ones. Returns whether there was any.
+    fn give_up_numbers(&mut self) -> bool {
+        let before = self.segments.len();
+        while self.segments.last().is_some_and(|last| last.phase == Phase::Free) {
+            self.segments.pop();
+        }
+        let cost = (before - self.segments.len()) * Segment::COST;
+        if cost > 0 {
+            (self.used, self.overhead) = (self.used - cost, self.overhead - cost);
+            self.free.retain(|&number| number < self.segments.len());
+            self.free.sort_unstable_by_key(|&number| std::cmp::Reverse(number));
+            self.segments.shrink_to(self.segments.len());
+        }
+        cost > 0
+    }
+
     /// Gives spare memory back to the system.
     fn release(&mut self) -> bool {
         let released = self.pages.release();
@@ -2380,9 +2402,9 @@ impl Writer<'_> {
     }
 
     /// Chooses the segment to sweep for memory.
-    fn choose(&mut self) -> Option<Victim> {
+    fn choose(&mut self, may_clean: bool) -> Option<Victim> {
         if self.state.victim.is_none() {
-            let is_dead = self.state.dead() > self.state.mapped() / 4;
+            let is_dead = may_clean && self.state.dead() > self.state.mapped() / 4;
             let cleaned = if is_dead { self.most_dead() } else { None };
             self.state.victim = cleaned.or_else(|| {
                 let queue = self.next_queue();
@@ -2423,8 +2445,8 @@ impl Writer<'_> {
     }
 
     /// Sweeps so many records for memory. Returns the bytes gone through, `None` if there is nothing to sweep.
-    fn sweep_for_memory(&mut self, records: usize) -> Option<usize> {
-        let Victim { segment, task } = self.choose()?;
+    fn sweep_for_memory(&mut self, records: usize, may_clean: bool) -> Option<usize> {
+        let Victim { segment, task } = self.choose(may_clean)?;
         let done = self.sweep(segment, task, records, usize::MAX);
         self.collect();
         self.end_sweep(segment);
@@ -2456,7 +2478,7 @@ impl Writer<'_> {
             if self.state.available() >= enough {
                 return;
             }
-            match self.sweep_for_memory(8) {
+            match self.sweep_for_memory(8, true) {
                 Some(swept) if swept < left => left -= swept,
                 _ => return,
             }
@@ -2465,7 +2487,7 @@ impl Writer<'_> {
 
     /// Finds a place while `shrink_to` evicts: no write waits for that or is refused. It has swept more than it adds.
     fn allot_while_shrinking(&mut self, queue: Queue, over: u64, size: usize) -> Option<u32> {
-        if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
+        if !self.state.is_shrinking() {
             return None;
         }
         let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
@@ -2481,7 +2503,8 @@ impl Writer<'_> {
         const TURNS: usize = 150;
         const FEW_TURNS: usize = 4;
         let need = if size > self.state.large() { pages::whole(size) } else { self.state.standard };
-        let mut left = 16 * (need + 4 * self.state.standard);
+        let most = 16 * (need + 4 * self.state.standard);
+        let mut left = most;
         let (mut turns, mut is_last) = (0, false);
         loop {
             if let Some(position) = self.allot(queue, over, size, false) {
@@ -2501,18 +2524,25 @@ impl Writer<'_> {
                 }
                 continue;
             }
+            // After it has shrunk, a cache may have more numbers than it needs.
+            if self.state.free.len() > self.state.segments.len() / 2 && self.state.give_up_numbers() {
+                continue;
+            }
             if left == 0 {
                 return None;
             }
-            let swept = self.sweep_for_memory(64);
-            let is_thin = size > self.state.large() && !self.state.thin.is_empty();
-            if is_thin {
+            // Where segments are few, what is cleaned may have to be cleaned again at once.
+            let swept = self.sweep_for_memory(64, left > most / 2);
+            let is_thin = (swept.is_none() || size > self.state.large()) && !self.state.thin.is_empty();
+            if is_thin && swept.is_none() {
+                self.thin_out_beyond();
+            } else if is_thin {
                 self.thin_out_all();
             }
             match swept {
                 Some(swept) => left = left.saturating_sub(swept),
                 None if is_thin => {}
-                None if size > self.state.large() && !is_last => {
+                None if !is_last => {
                     self.note_all_blocks();
                     is_last = true;
                 }
@@ -2750,6 +2780,13 @@ impl Writer<'_> {
         }
     }
 
+    /// The same beyond the limit: a block that is to become smaller needs memory first.
+    fn thin_out_beyond(&mut self) {
+        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
+        self.thin_out_all();
+        self.state.bytes = bytes;
+    }
+
     /// Rebuilds a block that has few pairs, alone or together with its neighbour, and is then to look at the new one.
     #[cold]
     fn thin_out(&mut self, hash: Hash) -> Rebuilt {
@@ -2900,7 +2937,7 @@ impl Writer<'_> {
     fn fits(&self, size: usize, old: usize) -> bool {
         let state = &*self.state;
         let large = |size| if size > state.large() { pages::whole(size) } else { 0 };
-        let numbers = (state.bytes / state.standard).clamp(state.segments.len(), SEGMENTS);
+        let numbers = (state.bytes / state.standard).min(SEGMENTS);
         let others = State::bare() + numbers * Segment::COST + 3 * state.standard;
         (large(size) + large(old)).saturating_add(others) <= state.bytes
     }
@@ -3692,28 +3729,17 @@ impl Writer<'_> {
             self.reclaim();
         }
         while self.state.used > self.state.bytes && self.state.release() {}
-        if self.state.used.saturating_sub(self.state.limbo_bytes) <= self.state.bytes {
+        if !self.state.is_shrinking() {
             return true;
         }
-        // A block that is to become smaller needs memory first.
-        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
         let is_empty = self.state.pairs() == 0;
         if is_empty {
             self.note_all_blocks();
         }
-        self.thin_out_all();
-        self.state.bytes = bytes;
-        self.sweep_for_memory((self.state.pairs() / 16).clamp(16, 1024));
-        let state = &mut *self.state;
-        // Numbers cost memory, too. The next segments get the lowest ones.
-        state.free.sort_unstable_by_key(|&number| std::cmp::Reverse(number));
-        while state.segments.last().is_some_and(|last| last.phase == Phase::Free) {
-            state.segments.pop();
-            (state.used, state.overhead) = (state.used - Segment::COST, state.overhead - Segment::COST);
-        }
-        state.free.retain(|&number| number < state.segments.len());
-        state.segments.shrink_to(state.segments.len());
-        is_empty && state.thin.is_empty()
+        self.thin_out_beyond();
+        self.sweep_for_memory((self.state.pairs() / 16).clamp(16, 1024), true);
+        self.state.give_up_numbers();
+        is_empty && self.state.thin.is_empty()
     }
 }
 
