@@ -125,6 +125,8 @@
 //   The sorted index       28  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
 //   Store                   3  the named tables
 //   Table                  10  the verbs: one `change` for all single writes, then those over many, reads, order
+//   Snapshots               7  V1 to V4; generations, what an index keeps, snapshots and their tables
+//   Transactions            5  W1, W2; what was read, the commit
 //   Cursors and iterators   3  positions that are keys
 //   Internal                1  mod parts: for twindex-cache and twindex-format
 //
@@ -160,6 +162,11 @@
 //      leads to it, upwards. Whoever goes another way only tries.
 //   3  the old indexes of a `Shared`
 //   4  the space of a `Heap`, which in a hash index guards the directory too
+//   5  what an index keeps for snapshots
+//   6  the list of open snapshots
+//
+// A snapshot is closed under a lock of its own, and opened or closed under that of the open snapshots. Both come before all of these,
+// and nobody waits for either while writers are kept out, or with a lock of an index. (`Memory::without_writers`)
 //
 // Invariants that hold across chapters; those of an index stand at its head. A SAFETY comment names the one that it rests on
 //
@@ -192,7 +199,7 @@ use std::alloc::{self, Layout};
 use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::select_unpredictable;
 use std::io;
@@ -314,6 +321,20 @@ pub enum Error {
         limit: Option<usize>,
         /// The bytes that the store would hold after the write.
         needed: usize,
+        /// How many of them are kept for open snapshots alone.
+        kept: usize,
+    },
+    /// A write to a table of a [`Snapshot`].
+    ReadOnly {
+        /// The table's name.
+        table: String,
+    },
+    /// A snapshot was asked for, or a transaction committed, within a write of the same store.
+    InWrite,
+    /// Something that a transaction read was changed before it could commit. It wrote nothing.
+    Conflict {
+        /// How often it was run.
+        runs: usize,
     },
     /// [`Table::increment`] met a value that is not a decimal integer of 64 bits.
     NotAnInteger {
@@ -355,6 +376,9 @@ impl Error {
             Self::UnknownIndex { .. } => "TWINDEX_UNKNOWN_INDEX",
             Self::TableDropped { .. } => "TWINDEX_TABLE_DROPPED",
             Self::MemoryLimit { .. } => "TWINDEX_MEMORY_LIMIT",
+            Self::ReadOnly { .. } => "TWINDEX_READ_ONLY",
+            Self::InWrite => "TWINDEX_IN_WRITE",
+            Self::Conflict { .. } => "TWINDEX_CONFLICT",
             Self::NotAnInteger { .. } => "TWINDEX_NOT_AN_INTEGER",
             Self::Overflow { .. } => "TWINDEX_OVERFLOW",
             Self::Corrupt { .. } => "TWINDEX_CORRUPT",
@@ -397,12 +421,26 @@ impl fmt::Display for Error {
                 write!(f, "unknown index \"{}\", it is \"hash\" or \"sorted\"", excerpt(name.as_bytes()))
             }
             Self::TableDropped { table } => write!(f, "table \"{table}\" was dropped"),
-            Self::MemoryLimit { limit: Some(limit), needed } => {
-                write!(f, "the store would hold {needed} bytes, its memory limit is {limit}")
+            Self::MemoryLimit { limit, needed, kept } => {
+                write!(f, "the store would hold {needed} bytes, ")?;
+                match limit {
+                    Some(limit) => write!(f, "its memory limit is {limit}")?,
+                    None => f.write_str("the system has no memory for them")?,
+                }
+                if *kept > 0 {
+                    write!(f, " ({kept} of them are kept for open snapshots)")?;
+                }
+                Ok(())
             }
-            Self::MemoryLimit { limit: None, needed } => {
-                write!(f, "the store would hold {needed} bytes, the system has no memory for them")
+            Self::Conflict { runs } => {
+                write!(f, "what the transaction read was changed by others, in {runs} of {runs} runs")
             }
+            Self::ReadOnly { table } => {
+                write!(f, "table \"{table}\" belongs to a snapshot, which cannot be written to")
+            }
+            Self::InWrite => f.write_str(
+                "this cannot be done within a write of the same store, such as a closure of alter",
+            ),
             Self::NotAnInteger { start } => {
                 write!(f, "the value is not a decimal integer of 64 bits (it begins with \"{start}\")")
             }
@@ -793,11 +831,13 @@ mod epoch {
     struct Slot {
         /// The epoch it is pinned in, or 0.
         pinned: AtomicU64,
-        /// The address of the `Memory` of the store it reads in, or 0 for more than one store.
+        /// The address of the `Memory` of the store it is pinned for, with `WRITES` if it may write there.
         store: AtomicUsize,
         taken: AtomicBool,
         /// The word that the guard of a nested pin resets.
         nested: AtomicU64,
+        /// The thread that took it last.
+        owner: AtomicUsize,
         next: *const Slot,
         number: usize,
     }
@@ -826,6 +866,11 @@ mod epoch {
         static SEAT: Seat = const { Seat(Cell::new(None)) };
     }
 
+    /// A number that the calling thread has to itself. `OWN` has no destructor, so a thread that is about to end has it too.
+    fn thread() -> usize {
+        OWN.try_with(|own| ptr::from_ref(own).addr()).unwrap_or(0)
+    }
+
     /// All slots.
     fn slots() -> impl Iterator<Item = &'static Slot> {
         // SAFETY: E1. The list holds leaked slots only, so each pointer is null or valid for ever.
@@ -837,6 +882,7 @@ mod epoch {
         for slot in slots() {
             if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
                 if slot.pinned.load(Acquire) == 0 {
+                    slot.owner.store(thread(), Relaxed);
                     return slot;
                 }
                 // A thread without a seat is reading. Its unpin is the last thing it does with the slot.
@@ -845,6 +891,7 @@ mod epoch {
         }
         let slot = Slot::new(0, SLOTS.load(Acquire), NUMBER.fetch_add(1, Relaxed));
         let slot = Box::leak(Box::new(slot));
+        slot.owner.store(thread(), Relaxed);
         while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Acquire) {
             slot.next = head;
         }
@@ -868,6 +915,9 @@ mod epoch {
 
     // --- pins
 
+    /// Marks a pin of a thread that may write. A `Memory` is aligned, so this bit of its address is free.
+    const WRITES: usize = 1;
+
     /// A pin. While it lives, nothing is freed that the thread can reach in the store. Pins nest.
     pub(super) struct Guard {
         /// The word that becomes 0 when the pin ends.
@@ -878,7 +928,17 @@ mod epoch {
     /// Begins a pin: E1.
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
-        let store = ptr::from_ref(memory).addr();
+        pin_for(ptr::from_ref(memory).addr())
+    }
+
+    /// Begins a pin of a thread that may write. `has_writers` finds it.
+    #[inline(always)]
+    pub(super) fn pin_to_write(memory: &Memory) -> Guard {
+        pin_for(ptr::from_ref(memory).addr() | WRITES)
+    }
+
+    #[inline(always)]
+    fn pin_for(store: usize) -> Guard {
         if let Ok(slot) = OWN.try_with(Cell::get)
             && slot.pinned.load(Relaxed) == 0
         {
@@ -893,20 +953,25 @@ mod epoch {
     #[cold]
     fn pin_slowly(store: usize) -> Guard {
         let seat = seat();
-        let slot = seat.unwrap_or_else(take_slot);
-        let guard = if slot.pinned.load(Relaxed) == 0 {
-            slot.pin(store)
-        } else {
-            if slot.store.load(Relaxed) != store {
-                // From now until it ends, the outer pin holds for all stores.
-                slot.store.store(0, Release);
+        let own = seat.unwrap_or_else(take_slot);
+        // Two pins of a thread about to end may be nested too, but no snapshot is opened there.
+        let outer = (own.pinned.load(Relaxed) != 0).then(|| own.store.load(Relaxed));
+        let guard = match outer {
+            None => own.pin(store),
+            Some(outer) if outer == store || outer == store | WRITES => {
+                Guard { word: &own.nested, not_send: PhantomData }
             }
-            Guard { word: &slot.nested, not_send: PhantomData }
+            Some(_) => {
+                let spare = take_slot();
+                let guard = spare.pin(store);
+                spare.taken.store(false, Release);
+                guard
+            }
         };
         fence(SeqCst);
         if seat.is_none() {
             // The thread is about to end. Whoever takes the slot leaves a pin alone.
-            slot.taken.store(false, Release);
+            own.taken.store(false, Release);
         }
         guard
     }
@@ -916,7 +981,8 @@ mod epoch {
         const fn new(pinned: u64, next: *const Self, number: usize) -> Self {
             let (pinned, nested) = (AtomicU64::new(pinned), AtomicU64::new(0));
             let (store, taken) = (AtomicUsize::new(0), AtomicBool::new(true));
-            Self { pinned, store, taken, nested, next, number }
+            let owner = AtomicUsize::new(0);
+            Self { pinned, store, taken, nested, owner, next, number }
         }
 
         #[inline(always)]
@@ -925,6 +991,37 @@ mod epoch {
             self.pinned.store(NOW.load(Acquire), Release);
             Guard { word: &self.pinned, not_send: PhantomData }
         }
+    }
+
+    impl Guard {
+        /// Whether an outer pin of the thread does what this one is for.
+        pub(super) fn is_nested(&self) -> bool {
+            self.word.load(Relaxed) == 0
+        }
+    }
+
+    /// Whether a thread is pinned to write to the store. A thread that pins after a heavy barrier sees what came before that.
+    pub(super) fn has_writers(memory: &Memory) -> bool {
+        writers(memory).next().is_some()
+    }
+
+    /// Whether the calling thread is.
+    pub(super) fn is_writing(memory: &Memory) -> bool {
+        own_writers(memory) > 0
+    }
+
+    /// Whether the calling thread is, and was before its latest pin.
+    pub(super) fn writes_twice(memory: &Memory) -> bool {
+        own_writers(memory) > 1
+    }
+
+    fn own_writers(memory: &Memory) -> usize {
+        writers(memory).filter(|slot| slot.owner.load(Relaxed) == thread()).count()
+    }
+
+    fn writers(memory: &Memory) -> impl Iterator<Item = &'static Slot> {
+        let store = ptr::from_ref(memory).addr() | WRITES;
+        slots().filter(move |slot| slot.pinned.load(Acquire) != 0 && slot.store.load(Acquire) == store)
     }
 
     impl Drop for Guard {
@@ -952,8 +1049,8 @@ mod epoch {
         let mut oldest = u64::MAX;
         for slot in slots() {
             let pinned = slot.pinned.load(Acquire);
-            let store = slot.store.load(Acquire);
-            if pinned != 0 && (store == 0 || store == ptr::from_ref(memory).addr()) {
+            let store = slot.store.load(Acquire) & !WRITES;
+            if pinned != 0 && store == ptr::from_ref(memory).addr() {
                 oldest = oldest.min(pinned);
             }
         }
@@ -987,10 +1084,10 @@ mod epoch {
         }
 
         /// Removes and returns the oldest item, if `advance` has shown that no thread can reach it any more: E2.
-        #[inline]
+        #[inline(always)]
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
-            self.0.pop_front_if(|&mut (epoch, _)| epoch < safe).map(|(_, item)| item)
+            if self.0.front()?.0 < safe { self.0.pop_front().map(|(_, item)| item) } else { None }
         }
 
         pub(super) fn is_empty(&self) -> bool {
@@ -1017,6 +1114,10 @@ mod epoch {
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
+    /// The newest open snapshot's generation times two, 0 without one; and `CLOSED`, while writers are to wait. A write reads
+    /// it once.
+    newest: Line<AtomicU64>,
+    snapshots: Snapshots,
     /// No reader of the store can reach what was retired in an earlier epoch than this. It only grows.
     safe: Line<AtomicU64>,
     /// For each lane of threads, what they have removed from hash tables since they last advanced the epoch.
@@ -1033,7 +1134,8 @@ impl Default for Memory {
         platform::barrier::has_light();
         let limit = AtomicUsize::new(usize::MAX);
         let (used, safe) = (AtomicUsize::new(0), Line::default());
-        Self { used, limit, safe, removed: Default::default() }
+        let (newest, snapshots) = (Line::default(), Snapshots::default());
+        Self { used, limit, newest, snapshots, safe, removed: Default::default() }
     }
 }
 
@@ -1042,8 +1144,11 @@ impl Memory {
     fn reserve(&self, bytes: usize) -> Boxed<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
-        let refused =
-            |used: usize| Error::MemoryLimit { limit: Some(limit), needed: used.saturating_add(bytes) };
+        let refused = |used: usize| Error::MemoryLimit {
+            limit: Some(limit),
+            needed: used.saturating_add(bytes),
+            kept: self.kept(),
+        };
         self.used.try_update(Relaxed, Relaxed, grown).map_err(|used| Box::new(refused(used)))?;
         Ok(())
     }
@@ -1053,7 +1158,7 @@ impl Memory {
     fn refused(&self, bytes: usize) -> Error {
         let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
         let needed = used.saturating_add(bytes);
-        Error::MemoryLimit { limit: (needed > limit).then_some(limit), needed }
+        Error::MemoryLimit { limit: (needed > limit).then_some(limit), needed, kept: self.kept() }
     }
 
     /// How many bytes more the limit allows.
@@ -1101,30 +1206,50 @@ impl Memory {
 
 // --- waiting
 
-/// A short critical section. Waiters spin, then let other threads run.
+/// A short critical section. Waiters spin, then let other threads run. The word is odd while a thread holds the lock, and else a
+/// version that never comes again: W1.
 #[derive(Default)]
-struct Lock(AtomicU32);
+struct Lock(AtomicU64);
 
 impl Lock {
     #[inline]
     fn lock(&self) -> Locked<'_> {
+        match self.try_lock() {
+            Some(locked) => locked,
+            None => self.wait(),
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<Locked<'_>> {
+        let version = self.0.load(Relaxed) & !1;
+        let locked = self.0.compare_exchange(version, version + 1, Acquire, Relaxed);
+        locked.is_ok().then(|| Locked(self, version + 2))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) -> Locked<'_> {
         let mut waited = 0;
-        while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+        loop {
             // It only reads. A try to lock would take the cache line away from the lock's holder.
-            while self.0.load(Relaxed) != 0 {
+            while self.0.load(Relaxed) & 1 != 0 {
                 wait(&mut waited);
             }
+            if let Some(locked) = self.try_lock() {
+                return locked;
+            }
         }
-        Locked(self)
     }
 }
 
-struct Locked<'l>(&'l Lock);
+/// A lock that the thread holds, and its next version.
+struct Locked<'l>(&'l Lock, u64);
 
 impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.0.store(0, Release);
+        self.0.0.store(self.1, Release);
     }
 }
 
@@ -1925,13 +2050,15 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
 struct Shared<T> {
     now: AtomicPtr<T>,
     old: Mutex<epoch::Limbo<Arc<T>>>,
+    /// The indexes that snapshots keep, each with the generation in which it was replaced, oldest first.
+    past: Mutex<Vec<(u64, Arc<T>)>>,
     memory: Arc<Memory>,
 }
 
-impl<T> Shared<T> {
+impl<T: Versioned> Shared<T> {
     fn new(first: T, memory: Arc<Memory>) -> Self {
         let now = AtomicPtr::new(Arc::into_raw(Arc::new(first)).cast_mut());
-        Self { now, old: Mutex::new(epoch::Limbo::default()), memory }
+        Self { now, old: Mutex::default(), past: Mutex::default(), memory }
     }
 
     #[inline]
@@ -1952,15 +2079,31 @@ impl<T> Shared<T> {
 
     /// Replaces `one` by `next`, unless another thread has replaced it already. Returns whether it did.
     fn replace(&self, one: &Arc<T>, next: T) -> bool {
+        let writing = self.memory.enter();
+        let mut past = lock(&self.past);
+        let generation = self.memory.generation();
+        next.past().born.store(generation, Relaxed);
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
         let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
             // SAFETY: T1. It was made above, and nobody else knows it.
             drop(unsafe { Arc::from_raw(next) });
             return false;
         };
-        let mut limbo = lock(&self.old);
         // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
-        limbo.push(unsafe { Arc::from_raw(old) });
+        let old = unsafe { Arc::from_raw(old) };
+        if old.past().is_kept(self.memory.newest()) {
+            past.push((generation, old));
+            return true;
+        }
+        drop((past, writing));
+        self.retire(old);
+        true
+    }
+
+    /// Frees an index once no reader is in it.
+    fn retire(&self, old: Arc<T>) {
+        let mut limbo = lock(&self.old);
+        limbo.push(old);
         // Most readers leave it within a microsecond. Only one that was interrupted there takes longer.
         for _ in 0..100 {
             self.free_unread(&mut limbo);
@@ -1969,7 +2112,6 @@ impl<T> Shared<T> {
             }
             sync::yield_now();
         }
-        true
     }
 
     fn free_unread(&self, old: &mut epoch::Limbo<Arc<T>>) {
@@ -2063,6 +2205,8 @@ mod hash {
     /// `reserve` splits segments until each has at most so many pairs to expect. They are not yet full then, so few are
     /// split once more.
     const RESERVED_PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
+    /// The bits of a bucket's count of passed pairs. Above them is a mark for each slot.
+    const PASSED: u32 = u16::MAX as u32;
     /// The bytes of a bucket.
     const BUCKET: usize = size_of::<Bucket>();
 
@@ -2123,8 +2267,18 @@ mod hash {
             self.tags.high.store(self.tags.high.load(Relaxed) ^ high.to_le(), Release);
         }
 
+        /// The count of passed pairs. In a segment that a snapshot keeps there may be marks above it.
         fn passed(&self) -> u32 {
             self.tags.passed.load(Acquire)
+        }
+
+        /// The slot with this ref, whose pair has this tag.
+        fn slot_of(&self, tag: u8, reference: u32) -> Option<u32> {
+            let mut slots = self.slots_with(tag);
+            while slots != 0 && self.first(slots).load(Relaxed) != reference {
+                slots &= slots - 1;
+            }
+            (slots != 0).then(|| slots.trailing_zeros())
         }
 
         /// Counts one more passed pair, or one less.
@@ -2616,7 +2770,7 @@ mod hash {
 
         /// The cache lines of the record that the next pair will probably use, if that is long. They are prefetched while
         /// the bucket and the old record are on their way.
-        #[inline]
+        #[inline(always)]
         fn next_lines(&self, shard: &Shard) -> impl Iterator<Item = *const u8> + use<> {
             let mut next = (ptr::null(), 0);
             let last = self.last as usize;
@@ -2837,6 +2991,7 @@ mod hash {
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
         pub(super) heap: Heap,
+        past: Past<Self>,
     }
 
     /// What the threads of a lane have removed from a store's hash tables.
@@ -2854,6 +3009,7 @@ mod hash {
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
                 shards: AtomicPtr::new(ptr::null_mut()),
                 emptied: AtomicBool::new(false),
+                past: Past::new(&memory),
                 heap: Heap::new(memory),
             }
         }
@@ -2873,7 +3029,8 @@ mod hash {
 
         /// The pairs, counted shard by shard.
         pub(super) fn len(&self) -> usize {
-            self.all_shards().map(|shard| shard.len.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
+            let len = || self.all_shards().map(|shard| shard.len.load(Relaxed)).sum::<isize>();
+            self.past.origin.as_ref().map_or_else(|| len().max(0).cast_unsigned(), |&(_, len)| len)
         }
 
         fn all_shards(&self) -> impl Iterator<Item = &Shard> {
@@ -2940,12 +3097,36 @@ mod hash {
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
-                    None if bucket.passed() != 0 => {}
+                    None if bucket.passed() & PASSED != 0 => {}
                     // H3: beyond a bucket that nothing passed the key is not.
                     found => return found.map(|(_, record)| record),
                 }
             }
             None
+        }
+
+        /// A copy of the value of `key`, and a word that changes with the next write to it: W1.
+        pub(super) fn watch(&self, key: &[u8]) -> (Option<Vec<u8>>, Word) {
+            let (hash, mut turns) = (self.hash(key), 0);
+            loop {
+                let begun = self.past.begun.load(Acquire);
+                let directory = self.directory();
+                if directory.is_none() {
+                    return (None, (&raw const self.past.begun, begun));
+                }
+                let segment = directory.segment(hash);
+                let word = &self.shard(segment).lock.0;
+                let seen = word.load(Acquire);
+                // A split may have moved the key to another shard before.
+                if seen & 1 == 0 && self.directory().segment(hash) == segment {
+                    let found = self.find(hash, key).map(|record| record.parts().1.to_vec());
+                    sync::atomic::fence(Acquire);
+                    if word.load(Relaxed) == seen {
+                        return (found, (ptr::from_ref(word), seen));
+                    }
+                }
+                wait(&mut turns);
+            }
         }
 
         /// Shows `read` each key's value. Groups of keys go through each step together, so that their cache misses overlap.
@@ -3082,6 +3263,11 @@ mod hash {
             if self.directory().segment(hash) != segment {
                 return Attempt::Retry;
             }
+            if self.heap.memory.has_snapshots()
+                && let Some(attempt) = self.before_write(shard, segment, hash)
+            {
+                return attempt;
+            }
             locked.lane().next_lines(shard).for_each(prefetch);
             let Some(location) = segment.locate(shard, hash, key) else {
                 return after_growth(self.grow(locked, segment, hash), decide);
@@ -3140,7 +3326,7 @@ mod hash {
                     let new = self.add_record(locked, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if let Some(record) = record {
-                        self.retire_record(locked, old, record);
+                        self.retire_record(locked, hash, old, record);
                     } else {
                         // A pair is counted before it can be found.
                         shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
@@ -3158,7 +3344,7 @@ mod hash {
                     if len == locked.state().empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire_record(locked, old, record);
+                    self.retire_record(locked, hash, old, record);
                     self.free_unread(shard, locked.lane(), 2);
                 }
                 Change::Keep => return Ok(false),
@@ -3201,6 +3387,12 @@ mod hash {
                 {
                     if let Some(&(soon, _)) = order.get(done + BUCKETS_AHEAD) {
                         prefetch(directory.segment(soon).bucket(soon, 0));
+                    }
+                    if self.heap.memory.has_snapshots()
+                        && let Some(attempt) = self.before_write(shard, segment, hash)
+                    {
+                        failed = matches!(attempt, Attempt::Failed(_));
+                        continue;
                     }
                     let (key, value) = pairs[at as usize];
                     let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at as usize, old), value));
@@ -3261,6 +3453,9 @@ mod hash {
             let mut locked = Vec::new();
             for number in 0..SHARDS {
                 locked.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
+            }
+            if self.past.is_kept(self.heap.memory.newest()) {
+                return false;
             }
             let mut space = self.heap.space();
             let splitting = self.all_shards().any(|shard| !shard.splitting.load(Relaxed).is_null());
@@ -3462,9 +3657,17 @@ mod hash {
 
         /// Queues a record, and its blob if it has one, to be freed once no reader has it. Its ref was taken out of the index: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>) {
+        fn retire_record(&self, locked: &mut LockedShard<'_>, hash: Hash, at: u32, record: Record<'_>) {
+            if self.heap.memory.has_snapshots() && self.keep_record(hash, at, record) {
+                return;
+            }
             #[cfg(twindex_check)]
             self.check_unlinked(locked.shard, at);
+            self.queue_record(locked, at, record);
+        }
+
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn queue_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>) {
             let (bytes, blob) = (record.len(), record.blob());
             let class = class(bytes.div_ceil(REF_UNIT)).0 as u8;
             locked.lane().limbo.push(Removed { reference: at, class, has_blob: blob.is_some() });
@@ -3496,6 +3699,7 @@ mod hash {
             if space.closed || !self.directory().is_none() {
                 return Ok(());
             }
+            self.prepare(&mut space)?;
             if self.shards.load(Relaxed).is_null() {
                 let first = space.take(size_of::<Shard>())?.cast();
                 // SAFETY: M1. The block has room for a shard, and nobody else knows it.
@@ -3503,6 +3707,7 @@ mod hash {
                 self.shards.store((&raw const first.alone).cast_mut(), Release);
             }
             let first = NewSegment::new(&mut space, FIRST_BUCKETS, 0)?.segment;
+            self.past.begun.fetch_add(1, AcqRel);
             self.install_directory(&mut space, 1, &|_| first).inspect_err(|_| space.give_segment(first))
         }
 
@@ -3552,7 +3757,7 @@ mod hash {
                 let larger = larger.segment;
                 self.install_directory(&mut space, 1, &|_| larger)
                     .inspect_err(|_| space.give_segment(larger))?;
-                self.heap.retire(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
+                self.retire_segment(&mut space, segment, hash);
                 return Ok(());
             }
             let grown = self.split(locked, segment, hash);
@@ -3682,7 +3887,7 @@ mod hash {
             for at in span {
                 directory.entries()[at].store(halves[usize::from(at >= middle)].entry, Release);
             }
-            self.heap.retire(&mut space, [Retired::Block(old.block(), old.bytes())]);
+            self.retire_segment(&mut space, old, hash);
         }
 
         // --- reserving
@@ -3721,13 +3926,210 @@ mod hash {
             if directory.is_none() || directory.segment(hash) != segment {
                 return Ok(Some(from));
             }
-            let span = directory.span(segment, hash);
+            self.prepare(&mut self.heap.space())?;
+            let span = self.directory().span(segment, hash);
             let is_small = depth > 0 && segment.len() < BUCKETS;
             if is_small || directory.depth() - span.len().ilog2() < depth {
                 self.grow(locked, segment, hash)?;
                 return Ok(Some(from));
             }
             Ok((span.end < directory.len()).then(|| directory.first_hash(span.end)))
+        }
+
+        // --- snapshots
+
+        /// The directory of the newest snapshot, if a write has come since.
+        fn past_directory(&self) -> Directory<'_> {
+            Directory(self.past.root.load(Acquire).cast_const().cast(), PhantomData)
+        }
+
+        /// Before the first write under a snapshot, a copy of the directory becomes the current one: V2.
+        fn prepare(&self, space: &mut Space) -> Boxed<()> {
+            self.past.prepare(&self.heap.memory, Directory::NONE.cast_mut().cast(), || {
+                let old = self.directory();
+                if !old.is_none() {
+                    let bytes = Directory::bytes_for(old.depth());
+                    let block = space.take(bytes)?;
+                    // SAFETY: M1. The block is ours. The space's lock keeps entries from changing.
+                    unsafe {
+                        block
+                            .copy_from_nonoverlapping(NonNull::new_unchecked(old.0.cast_mut().cast()), bytes);
+                    };
+                    self.heap.memory.count_kept(bytes);
+                    self.directory.store(block.as_ptr().cast(), Release);
+                }
+                Ok((old.0.cast_mut().cast(), self.len()))
+            })
+        }
+
+        /// Before a write to a segment, whose shard is locked. If a snapshot needs the segment, a copy takes its place, and the
+        /// caller tries again: V3.
+        #[cold]
+        #[inline(never)]
+        fn before_write(&self, shard: &Shard, segment: Segment<'_>, hash: Hash) -> Option<Attempt> {
+            if !self.past.is_prepared(&self.heap.memory)
+                && let Err(refused) = self.prepare(&mut self.heap.space())
+            {
+                return Some(Attempt::Failed(refused));
+            }
+            let is_old = self.heap.memory.newest() != 0 && self.past_directory().segment(hash) == segment;
+            // A segment that is being split is about to be replaced anyway.
+            if !is_old || ptr::eq(shard.splitting.load(Relaxed), segment.entry) {
+                return None;
+            }
+            let mut space = self.heap.space();
+            let copy = match NewSegment::new(&mut space, segment.len(), segment.shard()) {
+                Ok(copy) => copy.segment,
+                Err(refused) => return Some(Attempt::Failed(refused)),
+            };
+            // SAFETY: M1, H2. The copy is ours, and the shard's lock keeps the segment from changing.
+            unsafe { copy.block().copy_from_nonoverlapping(segment.block(), segment.bytes()) };
+            let directory = self.directory();
+            for at in directory.span(segment, hash) {
+                directory.entries()[at].store(copy.entry, Release);
+            }
+            self.retire_segment(&mut space, segment, hash);
+            self.heap.check_end(&space);
+            Some(Attempt::Retry)
+        }
+
+        /// Frees a segment to which the directory no longer leads, once no reader is in it, or keeps it for snapshots.
+        fn retire_segment(&self, space: &mut Space, segment: Segment<'_>, hash: Hash) {
+            let block = Retired::Block(segment.block(), segment.bytes());
+            let leads = |root: *mut u8| {
+                Directory(root.cast_const().cast(), PhantomData).segment(hash).entry == segment.entry
+            };
+            if !self.past.keep(&self.heap.memory, block, segment.shard(), leads) {
+                self.heap.retire(space, [block]);
+            }
+        }
+
+        /// Marks a removed record in the newest snapshot's segment, if that has it: V4. Returns whether it has.
+        #[cold]
+        #[inline(never)]
+        fn keep_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
+            let kept = self.heap.memory.newest() != 0 && Self::mark(self.past_directory(), hash, reference);
+            if kept {
+                self.heap.memory.count_kept(Self::kept_bytes(record));
+            }
+            kept
+        }
+
+        fn kept_bytes(record: Record<'_>) -> usize {
+            class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT + record.blob().map_or(0, Blob::size)
+        }
+
+        /// Marks the slot of a record in the segment to which a snapshot's directory leads, if it is there.
+        fn mark(directory: Directory<'_>, hash: Hash, reference: u32) -> bool {
+            let segment = directory.segment(hash);
+            for steps in 0..segment.len() {
+                let bucket = segment.bucket(hash, steps);
+                if let Some(slot) = bucket.slot_of(hash.tag(), reference) {
+                    bucket.tags.passed.fetch_or((PASSED + 1) << slot, AcqRel);
+                    return true;
+                }
+                if bucket.passed() & PASSED == 0 {
+                    break;
+                }
+            }
+            false
+        }
+
+        /// The refs of a segment that a snapshot keeps whose records have left the index.
+        fn marked(segment: Segment<'_>) -> impl Iterator<Item = u32> {
+            segment.buckets().iter().flat_map(|bucket| {
+                let marks = bucket.passed() >> PASSED.count_ones();
+                (0..SLOTS)
+                    .filter(move |slot| marks & 1 << slot != 0)
+                    .map(|slot| bucket.refs[slot].load(Relaxed))
+            })
+        }
+
+        /// A segment that is kept.
+        fn kept_segment(kept: &Preserved) -> Option<Segment<'_>> {
+            let Retired::Block(block, bytes) = kept.what else { return None };
+            Some(Segment::new(block, bytes / BUCKET, kept.shard))
+        }
+
+        /// The directory that is the root of snapshots.
+        fn kept_directory(root: *mut u8) -> Option<Retired> {
+            let directory = Directory(root.cast_const().cast(), PhantomData);
+            let block = NonNull::new(root).filter(|_| !directory.is_none());
+            block.map(|block| Retired::Block(block, Directory::bytes_for(directory.depth())))
+        }
+
+        /// Frees a record that no snapshot needs any more. It left the index long ago.
+        fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) {
+            self.heap.memory.uncount_kept(Self::kept_bytes(record));
+            let mut locked = loop {
+                let directory = self.directory();
+                if directory.is_none() {
+                    // The index is about to be dropped, with its records.
+                    if let Some(blob) = record.blob() {
+                        // SAFETY: B1. Nobody else knows it.
+                        unsafe { self.heap.free_blob(blob) };
+                    }
+                    return;
+                }
+                let segment = directory.segment(hash);
+                let locked = self.shard(segment).lock();
+                if self.directory().segment(hash) == segment {
+                    break locked;
+                }
+            };
+            self.queue_record(&mut locked, reference, record);
+        }
+    }
+
+    impl Versioned for HashIndex {
+        fn past(&self) -> &Past<Self> {
+            &self.past
+        }
+
+        fn showing(origin: &Arc<Self>, generation: u64) -> Self {
+            let (root, len) =
+                origin.past.root_of(generation, || (origin.directory().0.cast_mut().cast(), origin.len()));
+            let memory = &origin.heap.memory;
+            Self {
+                hasher: origin.hasher.clone(),
+                directory: AtomicPtr::new(root.cast()),
+                shards: AtomicPtr::new(origin.shards.load(Acquire)),
+                emptied: AtomicBool::new(false),
+                past: Past { origin: Some((Arc::clone(origin), len)), ..Past::new(memory) },
+                heap: Heap::new(Arc::clone(memory)),
+            }
+        }
+
+        fn prune(&self, open: &Needed) {
+            let memory = &self.heap.memory;
+            let pinned = epoch::pin(memory);
+            let (roots, items) = self.past.take_unneeded(open);
+            for kept in &items {
+                let Some(segment) = Self::kept_segment(kept) else { continue };
+                let below = open.generations.iter().copied().filter(|&open| open < kept.from).max();
+                let below = below.and_then(|open| self.past.root_before(open, kept.from));
+                let shard = self.shard(segment);
+                for reference in Self::marked(segment) {
+                    let record = shard.record(reference);
+                    let hash = self.hash(record.parts().0);
+                    // V4. An older snapshot may have it too.
+                    let older = |root: *mut u8| {
+                        Self::mark(Directory(root.cast_const().cast(), PhantomData), hash, reference)
+                    };
+                    if !below.is_some_and(older) {
+                        self.free_record(hash, reference, record);
+                    }
+                }
+            }
+            let directories = roots.iter().filter_map(|&root| Self::kept_directory(root));
+            let all: Vec<_> = directories.chain(items.iter().map(|kept| kept.what)).collect();
+            memory.uncount_kept(all.iter().map(|retired| retired.size()).sum());
+            self.heap.retire(&mut self.heap.space(), all);
+            drop(pinned);
+            self.heap.maintain_if_due();
+            if self.len() == 0 {
+                self.emptied.store(true, Relaxed);
+            }
         }
     }
 
@@ -3741,8 +4143,26 @@ mod hash {
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
+            if self.past.origin.is_some() {
+                return;
+            }
             // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
+            let KeptList { roots, items } = &*lock(&self.past.kept);
+            let mut kept: usize = items.iter().map(|kept| kept.what.size()).sum();
+            kept += roots
+                .iter()
+                .filter_map(|root| Self::kept_directory(root.1))
+                .map(Retired::size)
+                .sum::<usize>();
+            for segment in items.iter().filter_map(Self::kept_segment) {
+                let shard = self.shard(segment);
+                for record in Self::marked(segment).map(|reference| shard.record(reference)) {
+                    kept += Self::kept_bytes(record);
+                    record.blob().map(free);
+                }
+            }
+            self.heap.memory.uncount_kept(kept);
             let directory = self.directory();
             let none = directory.is_none() || self.heap.blob_bytes.load(Relaxed) == 0;
             let mut at = if none { directory.len() } else { 0 };
@@ -3873,9 +4293,11 @@ mod sorted {
         prefix_len: u16,
         /// Where the slots begin.
         slots: u16,
+        /// The generation in which it was made.
+        born: u64,
     }
 
-    const _: () = assert!(HEAD == 24);
+    const _: () = assert!(HEAD == 32);
 
     const LOCKED: u64 = 1;
     const REPLACED: u64 = 2;
@@ -4502,6 +4924,8 @@ mod sorted {
         size: u32,
         count: u16,
         prefix_len: u16,
+        /// The generation in which it was made.
+        born: u64,
         /// The first bytes of the prefix.
         start: u64,
         /// The last head of each row but one.
@@ -4698,6 +5122,7 @@ mod sorted {
         pub(super) heap: Heap,
         /// Whether a leaf has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
+        past: Past<Self>,
     }
 
     /// The separator at a side of a leaf: its node, and its number there. The first leaf has none at its lower side, the
@@ -4723,6 +5148,7 @@ mod sorted {
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 top: AtomicU64::new(0),
+                past: Past::new(&memory),
                 heap: Heap::new(memory),
                 emptied: AtomicBool::new(false),
             }
@@ -4741,8 +5167,11 @@ mod sorted {
 
         /// Goes down the tree by the children that `choose` names. Returns the leaf.
         #[inline(always)]
-        fn descend<'g>(&'g self, mut choose: impl FnMut(Inner<'g>) -> usize) -> Option<Leaf<'g>> {
-            let mut at = Child::of(&self.root);
+        fn descend<'g>(
+            root: &'g AtomicPtr<u8>,
+            mut choose: impl FnMut(Inner<'g>) -> usize,
+        ) -> Option<Leaf<'g>> {
+            let mut at = Child::of(root);
             if at.0.is_null() {
                 return None;
             }
@@ -4760,7 +5189,7 @@ mod sorted {
         /// The leaf that `key` belongs to.
         #[inline(never)]
         fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
-            self.descend(|inner| inner.child_of(key, true))
+            Self::descend(&self.root, |inner| inner.child_of(key, true))
         }
 
         /// The value of `key`. It lives as long as the pin.
@@ -4769,6 +5198,80 @@ mod sorted {
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
             let leaf = self.leaf(key)?;
             Some(leaf.cell(leaf.find(key)?).1)
+        }
+
+        /// As the hash index's `watch`.
+        pub(super) fn watch(&self, key: &[u8]) -> (Option<Vec<u8>>, Word) {
+            let mut turns = 0;
+            loop {
+                let begun = self.past.begun.load(Acquire);
+                let Some(leaf) = self.leaf(key) else { return (None, (&raw const self.past.begun, begun)) };
+                let seen = leaf.state().load(Acquire);
+                if seen & (LOCKED | REPLACED | SHIFTING) == 0 {
+                    let found = leaf.find(key).map(|slot| leaf.cell(slot).1.bytes().to_vec());
+                    sync::atomic::fence(Acquire);
+                    if leaf.state().load(Relaxed) == seen {
+                        return (found, (ptr::from_ref(leaf.state()), seen));
+                    }
+                }
+                wait(&mut turns);
+            }
+        }
+
+        /// Copies of up to `limit` pairs between two bounds, and the words that change with the next write among them.
+        pub(super) fn watch_range(
+            &self,
+            (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+            limit: usize,
+            down: bool,
+        ) -> (Vec<OwnedPair>, Vec<Word>) {
+            let (mut found, mut words, mut turns) = (Vec::new(), Vec::new(), 0);
+            let (from, to) = if down { (upper, lower) } else { (lower, upper) };
+            let mut passed: Option<Vec<u8>> = None;
+            loop {
+                let from = match &passed {
+                    Some(edge) if down => Bound::Excluded(edge.as_slice()),
+                    Some(edge) => Bound::Included(edge.as_slice()),
+                    None => from,
+                };
+                let begun = self.past.begun.load(Acquire);
+                let Some((leaf, edge)) = self.leaf_at(from, down) else {
+                    return (found, vec![(&raw const self.past.begun, begun)]);
+                };
+                let (done, seen) = (found.len(), leaf.state().load(Acquire));
+                if seen & (LOCKED | REPLACED | SHIFTING) != 0 {
+                    wait(&mut turns);
+                    continue;
+                }
+                let (lower, upper) = if down { (to, from) } else { (from, to) };
+                let between = pairs_between(leaf, leaf.count(), lower, upper);
+                let mut copy = |at: usize| {
+                    let slot = leaf.slot(at);
+                    let (rest, value) = leaf.cell(slot);
+                    let head = slot.head().to_be_bytes();
+                    let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
+                    found.push((key, value.bytes().to_vec()));
+                };
+                let wanted = limit - done;
+                if down {
+                    between.clone().rev().take(wanted).for_each(&mut copy);
+                } else {
+                    between.clone().take(wanted).for_each(&mut copy);
+                }
+                let whole = if down { between.start == 0 } else { between.end == leaf.count() };
+                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat());
+                sync::atomic::fence(Acquire);
+                if leaf.state().load(Relaxed) != seen {
+                    found.truncate(done);
+                    wait(&mut turns);
+                    continue;
+                }
+                words.push((ptr::from_ref(leaf.state()), seen));
+                passed = edge.filter(|edge| found.len() < limit && !beyond(edge, to, down));
+                if passed.is_none() {
+                    return (found, words);
+                }
+            }
         }
 
         /// Shows `read` each key's value. The keys of a group go down the tree together, so that their cache misses overlap.
@@ -4820,7 +5323,7 @@ mod sorted {
         /// The leaf where a scan from `from` begins, and the separator at its far side.
         fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Edge<'_>)> {
             let mut edge = None;
-            let leaf = self.descend(|inner| {
+            let leaf = Self::descend(&self.root, |inner| {
                 let child = match from {
                     Bound::Unbounded if down => inner.count(),
                     Bound::Unbounded => 0,
@@ -4874,6 +5377,9 @@ mod sorted {
             decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
         ) -> Attempt {
             let Some(mut locked) = leaf.lock() else { return Attempt::Retry };
+            if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                return self.copy_leaf(locked, key);
+            }
             let search = leaf.search(leaf.count(), key, false);
             let changed = self.change_in(&mut locked, search, decide);
             if let (Some(hints), Err(at)) = (hints, search.found)
@@ -4924,6 +5430,12 @@ mod sorted {
                 && let Some(mut locked) = leaf.lock()
                 && may_write()
             {
+                if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                    match self.copy_leaf(locked, first) {
+                        Attempt::Failed(_) => return,
+                        _ => continue,
+                    }
+                }
                 let mut done = 0;
                 for (at, &(key, value)) in rest[..here].iter().enumerate() {
                     let mut search = leaf.search(leaf.count(), key, true);
@@ -4974,7 +5486,7 @@ mod sorted {
             }
             // S6.
             if let Some(retired) = old.and_then(Body::out_of_line) {
-                self.heap.retire(&mut self.heap.space(), [retired]);
+                self.retire_value(key, retired);
             }
             Ok(true)
         }
@@ -5071,6 +5583,10 @@ mod sorted {
                 hint.heads.set(NO_HEADS);
                 return None;
             };
+            if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                hint.heads.set(NO_HEADS);
+                return None;
+            }
             let found = leaf.seek_from_ends(leaf.count(), suffix);
             let search = Search { key, suffix, has_prefix: true, found, far: None };
             let changed = self.change_in(&mut locked, search, decide);
@@ -5111,7 +5627,7 @@ mod sorted {
             };
             hint.set(self.number, leaf.base(), locked.next);
             let (mut low, mut high) = (None, None);
-            self.descend(|inner| {
+            Self::descend(&self.root, |inner| {
                 let child = inner.child_of(key, true);
                 low = child.checked_sub(1).map(|at| (inner, at)).or(low);
                 high = if child < inner.count() { Some((inner, child)) } else { high };
@@ -5328,6 +5844,10 @@ mod sorted {
 
         /// Replaces a leaf, which is to have these pairs, and one of its neighbours by one new leaf. Returns whether it did.
         fn merge(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
+            // It would have to copy nodes that a snapshot keeps.
+            if self.heap.memory.newest() != 0 {
+                return false;
+            }
             let mut link = self.lock_link(key, Child::of_leaf(locked.node));
             let Some((parent, at)) = link.parent else { return false };
             for (first, other) in [(at, at + 1), (at.wrapping_sub(1), at.wrapping_sub(1))] {
@@ -5406,11 +5926,19 @@ mod sorted {
                 self.len.spread();
             }
             let (mut made, mut below) = (Vec::new(), Vec::new());
-            while let Some((separator, high)) = split {
-                made.extend([low, high]);
-                let grown = match link.parent {
-                    Some((parent, at)) => self.edited(parent, at..at + 1, &[&separator], &[low, high]),
-                    None => self.new_inner(&[], &[&separator], &[low, high]).map(|root| (root, None)),
+            // V3. A snapshot keeps the parent that leads to the old leaf.
+            while split.is_some() || link.parent.is_some_and(|(parent, _)| self.is_old(parent.born)) {
+                made.push(low);
+                made.extend(split.as_ref().map(|(_, high)| *high));
+                let grown = match (link.parent, &split) {
+                    (Some((parent, at)), Some((separator, high))) => {
+                        self.edited(parent, at..at + 1, &[separator], &[low, *high])
+                    }
+                    (Some((parent, at)), None) => self.edited(parent, at..at + 1, &[], &[low]),
+                    (None, Some((separator, high))) => {
+                        self.new_inner(&[], &[separator], &[low, *high]).map(|root| (root, None))
+                    }
+                    (None, None) => unreachable!("there is a split or a parent"),
                 };
                 (low, split) = grown.inspect_err(|_| self.discard_nodes(&made))?;
                 if let Some((parent, _)) = link.parent {
@@ -5472,6 +6000,7 @@ mod sorted {
 
         fn start(&self) -> Boxed<()> {
             let _top = LockedNode::wait((), &self.top);
+            self.prepare()?;
             {
                 let mut space = self.heap.space();
                 if space.closed || !self.root.load(Relaxed).is_null() {
@@ -5480,6 +6009,7 @@ mod sorted {
                 space.begin(FIRST_LEAF)?;
             }
             let leaf = self.empty_leaf(&[], FIRST_LEAF)?;
+            self.past.begun.fetch_add(1, AcqRel);
             self.root.store(leaf.base(), Release);
             Ok(())
         }
@@ -5506,6 +6036,7 @@ mod sorted {
                 (&raw mut (*head).size).write(size as u16);
                 (&raw mut (*head).prefix_len).write(prefix.len() as u16);
                 (&raw mut (*head).slots).write(slots as u16);
+                (&raw mut (*head).born).write(self.heap.memory.generation());
                 block.add(HEAD).write_bytes(0, slots - HEAD);
                 block.add(HEAD).copy_from_nonoverlapping(NonNull::from(prefix).cast(), prefix.len());
             }
@@ -5542,6 +6073,7 @@ mod sorted {
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16);
                 (&raw mut (*head).prefix_len).write(prefix.len() as u16);
+                (&raw mut (*head).born).write(self.heap.memory.generation());
                 (&raw mut (*head).start).write(first_word(&prefix));
                 let ends = base.add(ends).cast::<u32>();
                 let bytes = base.add(bytes);
@@ -5601,7 +6133,64 @@ mod sorted {
 
         /// Queues nodes to which the tree no longer leads, to be freed once no reader is left in them: E2.
         fn retire_nodes<'g>(&self, nodes: impl IntoIterator<Item = Child<'g>>) {
-            self.heap.retire(&mut self.heap.space(), nodes.into_iter().map(Child::retired));
+            let mut space = self.heap.space();
+            for node in nodes {
+                let born = match node.node() {
+                    Node::Leaf(leaf) => leaf.born,
+                    Node::Inner(inner) => inner.born,
+                };
+                let kept = self.is_old(born) && {
+                    self.past.keep_since(&self.heap.memory, node.retired(), born);
+                    true
+                };
+                if !kept {
+                    self.heap.retire(&mut space, [node.retired()]);
+                }
+            }
+        }
+
+        // --- snapshots
+
+        /// Whether the newest snapshot has a node that was made in this generation.
+        fn is_old(&self, born: u64) -> bool {
+            born <= self.heap.memory.newest()
+        }
+
+        /// Before the first write under a snapshot: V2.
+        fn prepare(&self) -> Boxed<()> {
+            let now = || Ok((self.root.load(Acquire), self.len()));
+            self.past.prepare(&self.heap.memory, ptr::null_mut(), now)
+        }
+
+        /// Replaces a leaf that a snapshot needs by a copy, which the caller may then change: V3.
+        #[cold]
+        #[inline(never)]
+        fn copy_leaf(&self, mut locked: LockedLeaf<'_>, key: &[u8]) -> Attempt {
+            let copied = self.prepare().and_then(|()| {
+                let used = locked.node.used();
+                let size = (used + slack(used)).min(usize::from(locked.node.size).max(used));
+                let copy = self.resized(locked.node, size)?;
+                self.replace(&mut locked, key, copy, None)
+            });
+            match copied {
+                Ok(()) => Attempt::Retry,
+                Err(refused) => Attempt::Failed(refused),
+            }
+        }
+
+        /// Frees a value that is out of line once no reader is in it, or keeps it for snapshots.
+        #[cold]
+        fn retire_value(&self, key: &[u8], value: Retired) {
+            let leads = |root: *mut u8| {
+                let root = AtomicPtr::new(root);
+                let leaf = Self::descend(&root, |inner| inner.child_of(key, true));
+                let found = leaf.and_then(|leaf| leaf.cell(leaf.find(key)?).1.out_of_line());
+                found.is_some_and(|found| found.address() == value.address())
+            };
+            let has_snapshots = self.heap.memory.has_snapshots();
+            if !has_snapshots || !self.past.keep(&self.heap.memory, value, 0, leads) {
+                self.heap.retire(&mut self.heap.space(), [value]);
+            }
         }
 
         /// As the hash index's `reclaim`.
@@ -5617,7 +6206,7 @@ mod sorted {
             // Keeps out other threads that close the index: each would wait for the other's leaves.
             let _top = LockedNode::wait((), &self.top);
             let root = Child::of(&self.root);
-            if root.0.is_null() {
+            if root.0.is_null() || self.past.is_kept(self.heap.memory.newest()) {
                 return false;
             }
             let mut leaves = Vec::new();
@@ -5634,8 +6223,36 @@ mod sorted {
         }
     }
 
+    impl Versioned for SortedIndex {
+        fn past(&self) -> &Past<Self> {
+            &self.past
+        }
+
+        fn showing(origin: &Arc<Self>, generation: u64) -> Self {
+            let (root, len) = origin.past.root_of(generation, || (origin.root.load(Acquire), origin.len()));
+            let memory = &origin.heap.memory;
+            let mut shown = Self::new(Arc::clone(memory));
+            shown.len.add(len.cast_signed());
+            shown.root = AtomicPtr::new(root);
+            shown.past.origin = Some((Arc::clone(origin), len));
+            shown
+        }
+
+        fn prune(&self, open: &Needed) {
+            let (_, items) = self.past.take_unneeded(open);
+            self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
+            self.heap.retire(&mut self.heap.space(), items.iter().map(|kept| kept.what));
+            if self.len() == 0 {
+                self.emptied.store(true, Relaxed);
+            }
+        }
+    }
+
     impl Drop for SortedIndex {
         fn drop(&mut self) {
+            if self.past.origin.is_some() {
+                return;
+            }
             let root = Child::of(&self.root);
             let mut space = self.heap.space();
             // One by one: memory for a list of them may be refused, and this must not fail.
@@ -5646,6 +6263,11 @@ mod sorted {
                 }
             };
             space.limbo.drain().for_each(free);
+            let items = &lock(&self.past.kept).items;
+            self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
+            for kept in items {
+                free(kept.what);
+            }
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
                 root.each_leaf(&mut |leaf| leaf.out_of_line().for_each(free));
             }
@@ -6513,7 +7135,9 @@ mod sorted {
                 let at = if down { next.end.wrapping_sub(1) } else { next.start };
                 let slot = (!next.is_empty()).then(|| leaf.slot(at));
                 let at = at.wrapping_add(usize::from(leaf.slots) / SLOT);
-                if state & REPLACED != 0 || !leaf.is_unchanged(state) {
+                // In the tree of a snapshot the leaf may be replaced, but it never changes: V3.
+                let replaced = state & REPLACED != 0 && index.past.origin.is_none();
+                if replaced || !leaf.is_unchanged(state) {
                     wait(&mut turns);
                     continue;
                 }
@@ -6712,7 +7336,8 @@ pub struct Store {
 
 #[derive(Default)]
 struct StoreInner {
-    tables: Mutex<BTreeMap<String, Table>>,
+    /// Snapshots share the map with the store until it changes.
+    tables: Mutex<Arc<BTreeMap<String, Table>>>,
     memory: Arc<Memory>,
 }
 
@@ -6743,14 +7368,18 @@ impl Store {
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
-        let table = match tables.entry(name.into()) {
-            Entry::Occupied(table) => table.into_mut(),
-            Entry::Vacant(_) if !options.create => return Err(Error::NoTable { name: name.into() }),
-            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory)?),
+        let table = match tables.get(name) {
+            Some(table) => table.clone(),
+            None if !options.create => return Err(Error::NoTable { name: name.into() }),
+            None => {
+                let table = Table::new(name, options, &self.inner.memory)?;
+                Arc::make_mut(&mut tables).insert(name.into(), table.clone());
+                table
+            }
         };
         table.needs(options.index)?;
-        options.check_codecs(table)?;
-        Ok(table.clone())
+        options.check_codecs(&table)?;
+        Ok(table)
     }
 
     /// The table called `name`, if there is one.
@@ -6767,9 +7396,14 @@ impl Store {
     ///
     /// From then on its handles find nothing, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
-        let removed = lock(&self.inner.tables).remove(name);
+        let mut tables = lock(&self.inner.tables);
+        let removed = tables.contains_key(name).then(|| Arc::make_mut(&mut tables).remove(name)).flatten();
+        drop(tables);
         removed.is_some_and(|table| {
+            // A commit finds it dropped before it writes, or after that.
+            let writing = self.inner.memory.enter();
             table.inner.dropped.store(true, Release);
+            drop(writing);
             table.renew();
             true
         })
@@ -6926,6 +7560,8 @@ struct TableInner {
     name: String,
     /// The names of the codecs of the keys and of the values.
     codecs: [Box<str>; 2],
+    /// The snapshot that this table shows. Such a table counts as dropped for writes.
+    moment: Option<Arc<Moment>>,
 }
 
 impl TableInner {
@@ -6969,8 +7605,8 @@ impl Table {
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let codecs = [keys.into(), values.into()];
-        let inner =
-            TableInner { name: name.into(), codecs, dropped: AtomicBool::new(false), memory: own(), pairs };
+        let (memory, dropped) = (own(), AtomicBool::new(false));
+        let inner = TableInner { name: name.into(), codecs, dropped, memory, pairs, moment: None };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -6978,6 +7614,23 @@ impl Table {
     fn pin(&self) -> epoch::Guard {
         Altering::check(self);
         epoch::pin(&self.inner.memory)
+    }
+
+    /// Begins a pin under which this thread may write. Snapshots and commits keep writers out for a moment.
+    #[inline(always)]
+    fn enter(&self) -> Boxed<epoch::Guard> {
+        Altering::check(self);
+        let pinned = epoch::pin_to_write(&self.inner.memory);
+        if self.inner.memory.newest.0.load(Acquire) != 0 { self.enter_slowly(pinned) } else { Ok(pinned) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_slowly(&self, pinned: epoch::Guard) -> Boxed<epoch::Guard> {
+        if self.inner.moment.is_some() {
+            return Err(self.refused());
+        }
+        Ok(self.inner.memory.wait_until_open(pinned))
     }
 
     /// Replaces the index by an empty one: T1. It repeats that until the new index is the one that this thread made. So a
@@ -6994,7 +7647,7 @@ impl Table {
     fn renew_if_empty(&self) {
         with_index!(self.inner.pairs, index => {
             let emptied = index.get_arc();
-            let pinned = self.pin();
+            let pinned = self.inner.memory.enter();
             let closed = emptied.close_if_empty();
             drop(pinned);
             if closed {
@@ -7060,7 +7713,10 @@ impl Table {
             index.get(&self.pin()).check_room(pairs).map_err(|error| *error)?;
             let mut from = Some(0);
             while let Some(at) = from {
-                from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
+                from = index
+                    .get(&self.enter().map_err(|error| *error)?)
+                    .reserve(pairs, at)
+                    .map_err(|error| *error)?;
             }
         }
         Ok(())
@@ -7081,17 +7737,26 @@ impl Table {
 
     /// Whether the table was dropped from its store. Its handles find nothing then, and their writes fail.
     pub fn is_dropped(&self) -> bool {
-        self.inner.dropped.load(Acquire)
+        self.inner.dropped.load(Acquire) && self.inner.moment.is_none()
     }
 
     #[inline]
     fn check_not_dropped(&self) -> Result<()> {
-        if self.is_dropped() { Err(self.dropped()) } else { Ok(()) }
+        if self.inner.dropped.load(Acquire) { Err(self.dropped()) } else { Ok(()) }
+    }
+
+    /// The error of a write to a table that was dropped, out of line, so that the way of other writes stays short.
+    #[expect(clippy::unnecessary_box_returns, reason = "a result holds it in a box")]
+    #[cold]
+    #[inline(never)]
+    fn refused(&self) -> Box<Error> {
+        Box::new(self.dropped())
     }
 
     #[cold]
     fn dropped(&self) -> Error {
-        Error::TableDropped { table: self.inner.name.clone() }
+        let table = self.inner.name.clone();
+        if self.inner.moment.is_some() { Error::ReadOnly { table } } else { Error::TableDropped { table } }
     }
 
     // --- write verbs
@@ -7232,14 +7897,17 @@ impl Table {
     /// instead. If the memory limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
-        self.change(key.as_ref(), false, |old| {
+        let done = self.change(key.as_ref(), false, |old| {
             let _altering = Altering::begin(self);
             let change = change.take().map_or(Change::Keep, |change| change(old));
             if let Change::Set(value) = &change {
                 check_value(value)?;
             }
             Ok(change)
-        })
+        });
+        // The closure may have dropped a snapshot.
+        self.inner.memory.close_dropped();
+        done
     }
 
     /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent key counts as 0.
@@ -7357,14 +8025,17 @@ impl Table {
         key: &[u8],
         decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
     ) -> Attempt {
-        let mut decide = |old: Option<&[u8]>| {
-            self.check_not_dropped()?;
-            decide(old)
+        let pinned = match self.enter() {
+            Ok(pinned) => pinned,
+            Err(error) => return Attempt::Failed(error),
         };
-        let pinned = self.pin();
         let (changed, emptied) = with_index!(self.inner.pairs, index => {
             let index = index.get(&pinned);
-            match index.change(key, &mut decide) {
+            // T1: a thread that finds the index that a drop put in place also sees this.
+            if self.inner.dropped.load(Acquire) {
+                return Attempt::Failed(self.refused());
+            }
+            match index.change(key, decide) {
                 Attempt::Done(changed) => (changed, &index.emptied),
                 other => return other,
             }
@@ -7453,7 +8124,9 @@ impl Table {
             Pairs::Hash(index) if pairs.len() >= MIN_BY_SHARD && !cfg!(target_family = "wasm") => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
-                let mut unwritten = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
+                let pinned = self.enter().map_err(|error| *error)?;
+                let mut unwritten = index.get(&pinned).write_many(pairs, took, may_write, wants);
+                drop(pinned);
                 // The first pair that fails gives the error. Those before it are written.
                 unwritten.sort_unstable();
                 for at in unwritten {
@@ -7469,11 +8142,15 @@ impl Table {
                     let done = results.len();
                     let wants = &mut |at, old: Option<&[u8]>| wants(from + at, old);
                     if ascend {
-                        index.get(&self.pin()).write_run(rest, results, may_write, wants);
+                        index
+                            .get(&self.enter().map_err(|error| *error)?)
+                            .write_run(rest, results, may_write, wants);
                     }
                     if results.len() == done {
                         let group = &rest[..rest.len().min(sorted::KEYS_AT_ONCE)];
-                        index.get(&self.pin()).write_group(group, results, may_write, wants);
+                        index
+                            .get(&self.enter().map_err(|error| *error)?)
+                            .write_group(group, results, may_write, wants);
                     }
                     if results.len() == done {
                         results.push(self.write_one(rest, 0, wants)?);
@@ -7796,6 +8473,1163 @@ fn to_owned((key, value): (&[u8], &[u8])) -> (Vec<u8>, Vec<u8>) {
 
 fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
     bound.as_ref().map(Deref::deref)
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Snapshots
+// ---------------------------------------------------------------------------------------------------
+
+// The life of a snapshot. `Store::snapshot` closes the store to writers for a moment: it sets `CLOSED` in the word that each
+// write loads after its pin, and waits until no pin of a writer is left. Readers do not matter. The store's generation
+// increases, the snapshot gets the old one, and writers go on. Nothing has been copied.
+//
+// The first write to an index after that saves its root: a hash index copies its directory, a sorted index notes the word
+// that leads to its tree. The first write to each segment or leaf replaces that by a copy, as a split does, and in a sorted
+// index the nodes above it. What was replaced, and with it the records that then leave the index, is kept in a list with the
+// generations that need it. So whoever goes down from an old root meets the store as it was. `Snapshot::table` makes a second
+// index over the same memory with that root, and all code that reads reads it.
+//
+// When the last handle goes, writers are kept out once more, so that none still keeps something for this snapshot. Then
+// everything is freed that lies in no open snapshot's generation.
+//
+// - **V1** A snapshot is opened and closed while no thread writes. While a thread is pinned to write, the newest open snapshot
+//   stays the same. (Memory::without_writers)
+// - **V2** No write changes an index before the newest snapshot's root is saved. Each open snapshot's root is the first one
+//   saved in its generation or later, or else the current one. (Past::prepare)
+// - **V3** A segment, leaf or inner node to which the newest snapshot's root leads does not change. So one to which an older
+//   one's root leads does not change either. It stays until no open snapshot is left from the generation in which it was
+//   made to that in which it was replaced. (Past::keep)
+// - **V4** A record that leaves a hash index is marked in the newest snapshot's segment, if that names it. It is freed with that
+//   segment, or marked in an older snapshot's segment that names it too. So each record is live, marked once, or in a limbo.
+
+/// A bit of `Memory::newest`: writers are to wait.
+const CLOSED: u64 = 1;
+
+/// The snapshots of a store.
+struct Snapshots {
+    /// The present generation.
+    generation: AtomicU64,
+    open: Mutex<Open>,
+    /// A copy of the open generations, for writers. It changes while none writes: V1.
+    listed: Mutex<Vec<u64>>,
+    /// Whether there are any to be closed: within a write this has to wait for its end.
+    any_dropped: AtomicBool,
+    /// Held while what closed snapshots kept is freed.
+    pruning: Mutex<()>,
+    /// The bytes that are kept for snapshots alone.
+    kept: AtomicUsize,
+    /// The open transactions.
+    transactions: AtomicUsize,
+    /// W2.
+    batches: AtomicU64,
+}
+
+#[derive(Default)]
+struct Open {
+    /// The generations of the open snapshots, in ascending order.
+    generations: Vec<u64>,
+    /// Those of them that were dropped and are to be closed, with the tables that may keep something for them.
+    dropped: Vec<(u64, Arc<BTreeMap<String, Table>>)>,
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        let (generation, batches) = (AtomicU64::new(1), AtomicU64::new(0));
+        let [kept, transactions] = [const { 0 }; 2].map(AtomicUsize::new);
+        let (open, pruning, any_dropped) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        let listed = Mutex::default();
+        Self { generation, open, listed, any_dropped, pruning, kept, transactions, batches }
+    }
+}
+
+impl Memory {
+    /// Whether a write has more to find out than usual: a snapshot is open, or writers are kept out.
+    #[inline(always)]
+    fn has_snapshots(&self) -> bool {
+        self.newest.0.load(Relaxed) != 0
+    }
+
+    /// The generation of the newest open snapshot, or 0.
+    fn newest(&self) -> u64 {
+        self.newest.0.load(Relaxed) >> 1
+    }
+
+    fn generation(&self) -> u64 {
+        self.snapshots.generation.load(Relaxed)
+    }
+
+    fn kept(&self) -> usize {
+        self.snapshots.kept.load(Relaxed)
+    }
+
+    fn count_kept(&self, bytes: usize) {
+        self.snapshots.kept.fetch_add(bytes, Relaxed);
+    }
+
+    fn uncount_kept(&self, bytes: usize) {
+        self.snapshots.kept.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Begins a pin under which this thread may write.
+    fn enter(&self) -> epoch::Guard {
+        self.wait_until_open(epoch::pin_to_write(self))
+    }
+
+    /// Waits while writers are kept out, unless an outer pin of the thread is what that waits for.
+    fn wait_until_open(&self, mut pinned: epoch::Guard) -> epoch::Guard {
+        if self.snapshots.any_dropped.load(Relaxed) && !pinned.is_nested() && !epoch::writes_twice(self) {
+            drop(pinned);
+            self.close_dropped();
+            pinned = epoch::pin_to_write(self);
+        }
+        let is_closed = || self.newest.0.load(Acquire) & CLOSED != 0;
+        let mut turns = 0;
+        while is_closed() && !pinned.is_nested() && !epoch::writes_twice(self) {
+            drop(pinned);
+            while is_closed() {
+                wait(&mut turns);
+            }
+            pinned = epoch::pin_to_write(self);
+        }
+        pinned
+    }
+
+    /// Closes the snapshots that were dropped, and frees what they alone needed. Within a write it does nothing: the end of that
+    /// calls it, or the next write.
+    fn close_dropped(&self) {
+        if !self.snapshots.any_dropped.load(Acquire) {
+            return;
+        }
+        let mut closing = Vec::new();
+        let closed = self.without_writers(|open| {
+            closing = mem::take(&mut open.dropped);
+            open.generations.retain(|generation| closing.iter().all(|(closed, _)| closed != generation));
+            self.snapshots.any_dropped.store(false, Relaxed);
+        });
+        if closed.is_err() {
+            return;
+        }
+        let _alone = lock(&self.snapshots.pruning);
+        let open = {
+            let open = lock(&self.snapshots.open);
+            Needed { generations: open.generations.clone(), next: self.generation() }
+        };
+        for table in closing.iter().flat_map(|(_, tables)| tables.values()) {
+            with_index!(table.inner.pairs, index => index.prune(&open));
+        }
+    }
+
+    /// Runs `change` while no thread writes to the store: V1. If writers do not end soon, it lets others go on and tries again,
+    /// so that none waits long.
+    fn without_writers<T>(&self, change: impl FnOnce(&mut Open) -> T) -> Result<T> {
+        const TURNS: u32 = 2048;
+
+        /// Opens the store again, also after a panic.
+        struct Reopen<'m>(&'m AtomicU64, u64);
+
+        impl Drop for Reopen<'_> {
+            fn drop(&mut self) {
+                self.0.store(self.1, Release);
+            }
+        }
+
+        if epoch::is_writing(self) {
+            return Err(Error::InWrite);
+        }
+        let word = &self.newest.0;
+        loop {
+            let mut open = lock(&self.snapshots.open);
+            let mut closed = Reopen(word, word.load(Relaxed));
+            word.store(closed.1 | CLOSED, Relaxed);
+            // Either a writer's pin is seen below, or the writer sees that the store is closed.
+            let mut turns = if platform::barrier::heavy() { 0 } else { TURNS };
+            while turns < TURNS && epoch::has_writers(self) {
+                wait(&mut turns);
+            }
+            if turns < TURNS {
+                let done = change(&mut open);
+                lock(&self.snapshots.listed).clone_from(&open.generations);
+                closed.1 = open.generations.last().copied().unwrap_or(0) << 1;
+                return Ok(done);
+            }
+            drop((closed, open));
+            sync::yield_now();
+        }
+    }
+}
+
+// --- what an index keeps
+
+/// What snapshots keep of an index.
+struct Past<I> {
+    /// The generation in which the index was put in place.
+    born: AtomicU64,
+    /// The newest snapshot when the root was last saved, and its root: V2.
+    root_of: AtomicU64,
+    root: AtomicPtr<u8>,
+    kept: Mutex<KeptList>,
+    /// Changes when an index that has nothing yet begins: W1.
+    begun: AtomicU64,
+    /// In an index that shows a snapshot: the index that it shows, and how many pairs that had.
+    origin: Option<(Arc<I>, usize)>,
+}
+
+#[derive(Default)]
+struct KeptList {
+    /// For snapshots up to a generation the root, and the count of pairs. In ascending order.
+    roots: Vec<(u64, *mut u8, usize)>,
+    items: Vec<Preserved>,
+}
+
+// SAFETY: V3. Roots lead to what the index keeps as long as they are here.
+unsafe impl Send for KeptList {}
+
+/// Memory that snapshots of some generations need.
+struct Preserved {
+    what: Retired,
+    /// Of a hash index's segment.
+    shard: usize,
+    from: u64,
+    to: u64,
+}
+
+/// The generations of the snapshots that are open, and of those that will be.
+struct Needed {
+    generations: Vec<u64>,
+    next: u64,
+}
+
+impl Needed {
+    /// Whether a snapshot between two generations is or will be open. A writer may keep something for one that has opened since.
+    fn by(&self, from: u64, to: u64) -> bool {
+        to >= self.next || self.generations.iter().any(|&open| from <= open && open <= to)
+    }
+}
+
+/// An index that snapshots can keep.
+trait Versioned: Sized {
+    fn past(&self) -> &Past<Self>;
+
+    /// An index that shows what `origin` had in this generation.
+    fn showing(origin: &Arc<Self>, generation: u64) -> Self;
+
+    /// Frees what none of the open snapshots needs.
+    fn prune(&self, open: &Needed);
+}
+
+impl<I> Past<I> {
+    fn new(memory: &Memory) -> Self {
+        Self {
+            born: AtomicU64::new(memory.generation()),
+            root_of: AtomicU64::new(0),
+            root: AtomicPtr::new(ptr::null_mut()),
+            kept: Mutex::default(),
+            begun: AtomicU64::new(0),
+            origin: None,
+        }
+    }
+
+    /// Whether the newest snapshot has this index.
+    fn is_kept(&self, newest: u64) -> bool {
+        newest >= self.born.load(Relaxed) && newest != 0
+    }
+
+    #[inline]
+    fn is_prepared(&self, memory: &Memory) -> bool {
+        self.root_of.load(Acquire) == memory.newest()
+    }
+
+    /// Saves the root for the newest snapshot, unless that was done: V2. `none` leads nowhere. `save` makes sure that the current
+    /// root is not changed any more, and returns it and the count of pairs.
+    fn prepare(
+        &self,
+        memory: &Memory,
+        none: *mut u8,
+        save: impl FnOnce() -> Boxed<(*mut u8, usize)>,
+    ) -> Boxed<()> {
+        let newest = memory.newest();
+        if newest == 0 || self.is_prepared(memory) {
+            return Ok(());
+        }
+        let mut kept = lock(&self.kept);
+        let saved = kept.roots.iter().find(|root| root.0 >= newest).map(|root| root.1);
+        let root = match saved {
+            _ if !self.is_kept(newest) => none,
+            Some(root) => root,
+            None => {
+                kept.roots.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
+                let (root, len) = save()?;
+                kept.roots.push((newest, root, len));
+                root
+            }
+        };
+        self.root.store(root, Release);
+        self.root_of.store(newest, Release);
+        Ok(())
+    }
+
+    /// The root of a snapshot of this generation, which is open, and the count of its pairs. `now` returns the current ones.
+    fn root_of(&self, generation: u64, now: impl FnOnce() -> (*mut u8, usize)) -> (*mut u8, usize) {
+        let kept = lock(&self.kept);
+        let saved = kept.roots.iter().find(|root| root.0 >= generation);
+        saved.map_or_else(now, |&(_, root, len)| (root, len))
+    }
+
+    /// The root of an open snapshot, if it was saved before a generation.
+    fn root_before(&self, open: u64, before: u64) -> Option<*mut u8> {
+        let kept = lock(&self.kept);
+        kept.roots.iter().find(|root| root.0 >= open).filter(|root| root.0 < before).map(|root| root.1)
+    }
+
+    /// Keeps something to which the index no longer leads, if the newest snapshot's root `leads` there. Returns whether it does.
+    fn keep(&self, memory: &Memory, what: Retired, shard: usize, leads: impl Fn(*mut u8) -> bool) -> bool {
+        let newest = memory.newest();
+        if !self.is_kept(newest) {
+            return false;
+        }
+        let mut kept = lock(&self.kept);
+        let Some(last) = kept.roots.iter().position(|root| root.0 >= newest) else { return false };
+        let open = lock(&memory.snapshots.listed);
+        let mut from = None;
+        for at in (0..=last).rev() {
+            let first = at.checked_sub(1).map_or(self.born.load(Relaxed), |before| kept.roots[before].0 + 1);
+            // A root that no open snapshot needs is about to go, and what it leads to may be free already.
+            let needed = open.iter().any(|open| (first..=kept.roots[at].0).contains(open));
+            if needed && !leads(kept.roots[at].1) {
+                break;
+            }
+            from = if needed { Some(first) } else { from };
+        }
+        drop(open);
+        let Some(from) = from else { return false };
+        kept.add(memory, Preserved { what, shard, from, to: newest });
+        true
+    }
+
+    /// Keeps something that the newest snapshot has, and all others since this generation.
+    fn keep_since(&self, memory: &Memory, what: Retired, from: u64) {
+        lock(&self.kept).add(memory, Preserved { what, shard: 0, from, to: memory.newest() });
+    }
+
+    /// Takes out the roots and the memory that no open snapshot needs.
+    fn take_unneeded(&self, open: &Needed) -> (Vec<*mut u8>, Vec<Preserved>) {
+        let needed = |from, to| open.by(from, to);
+        let mut kept = lock(&self.kept);
+        let mut from = self.born.load(Relaxed);
+        let unneeded =
+            |root: &mut (u64, *mut u8, usize)| !needed(mem::replace(&mut from, root.0 + 1), root.0);
+        let roots = kept.roots.extract_if(.., unneeded).map(|root| root.1).collect();
+        (roots, kept.items.extract_if(.., |item| !needed(item.from, item.to)).collect())
+    }
+}
+
+impl KeptList {
+    fn add(&mut self, memory: &Memory, kept: Preserved) {
+        // Without memory for this small list, the index frees it all when it is dropped itself.
+        if self.items.try_reserve(1).is_ok() {
+            memory.count_kept(kept.what.size());
+            self.items.push(kept);
+        }
+    }
+}
+
+impl<T: Versioned> Shared<T> {
+    /// An index that shows what the table had in this generation.
+    fn showing(&self, generation: u64) -> T {
+        let past = lock(&self.past);
+        let kept = past.iter().find(|(replaced, _)| *replaced > generation);
+        let origin = kept.map_or_else(|| self.get_arc(), |(_, index)| Arc::clone(index));
+        T::showing(&origin, generation)
+    }
+
+    /// Frees what none of the open snapshots needs.
+    fn prune(&self, open: &Needed) {
+        let (unneeded, mut all): (Vec<_>, Vec<_>) = {
+            let mut past = lock(&self.past);
+            let unneeded = past
+                .extract_if(.., |(replaced, index)| !open.by(index.past().born.load(Relaxed), *replaced - 1));
+            (unneeded.collect(), past.iter().map(|(_, index)| Arc::clone(index)).collect())
+        };
+        all.push(self.get_arc());
+        for index in all {
+            index.prune(open);
+        }
+        for (_, index) in unneeded {
+            self.retire(index);
+        }
+    }
+}
+
+// --- snapshots and their tables
+
+/// All tables of a store as they were at one moment between writes.
+///
+/// A handle: clones are the same snapshot, and threads share it. It stays as long as the last handle of it, of its tables, or of their
+/// cursors and iterators. Until then the store keeps what writes replace, which counts in [`Store::memory`].
+///
+/// ```
+/// use twindex::{Index, Store};
+///
+/// let store = Store::new();
+/// let orders = store.table("orders", Index::Sorted)?;
+/// orders.insert("1", "apples")?;
+/// let report = store.snapshot()?;
+/// orders.insert("2", "pears")?;
+/// assert_eq!(report.table("orders")?.len(), 1);
+/// assert_eq!(orders.len(), 2);
+/// # Ok::<(), twindex::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Snapshot {
+    moment: Arc<Moment>,
+}
+
+/// An open snapshot.
+struct Moment {
+    memory: Arc<Memory>,
+    generation: u64,
+    tables: Arc<BTreeMap<String, Table>>,
+}
+
+/// What [`Store::snapshot_stats`] returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SnapshotStats {
+    /// The open snapshots.
+    pub snapshots: usize,
+    /// The bytes that are kept for them alone. They count in [`Store::memory`].
+    pub kept_bytes: usize,
+    /// The transactions that have begun and not ended.
+    pub transactions: usize,
+}
+
+impl Store {
+    /// A snapshot of all tables. It takes microseconds and copies nothing: the first write to each part of an index copies that part
+    /// later. Writers wait until it is open.
+    ///
+    /// Fails with [`Error::InWrite`] in a closure of a write, such as [`Table::alter`]'s.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self.snapshot_with(|| ())?.0)
+    }
+
+    /// As [`snapshot`](Self::snapshot). `at` runs at the snapshot's moment, while no thread writes. It must not write either.
+    #[doc(hidden)]
+    pub fn snapshot_with<T>(&self, at: impl FnOnce() -> T) -> Result<(Snapshot, T)> {
+        let memory = Arc::clone(&self.inner.memory);
+        memory.without_writers(|open| {
+            open.generations.try_reserve(1).map_err(io::Error::from)?;
+            let told = at();
+            let tables = lock(&self.inner.tables);
+            let generation = memory.snapshots.generation.fetch_add(1, Relaxed);
+            open.generations.push(generation);
+            let moment = Moment { generation, tables: Arc::clone(&tables), memory: Arc::clone(&memory) };
+            Ok((Snapshot { moment: Arc::new(moment) }, told))
+        })?
+    }
+
+    /// How many snapshots are open, and what they keep.
+    pub fn snapshot_stats(&self) -> SnapshotStats {
+        let memory = &self.inner.memory;
+        let snapshots = {
+            let open = lock(&memory.snapshots.open);
+            open.generations.len() - open.dropped.len()
+        };
+        let transactions = memory.snapshots.transactions.load(Relaxed);
+        SnapshotStats { snapshots, kept_bytes: memory.kept(), transactions }
+    }
+
+    /// Runs `writes`. No snapshot is opened meanwhile, so each one shows all of its writes or none. Readers of the tables may see
+    /// some of them earlier than others.
+    pub fn atomically<T>(&self, writes: impl FnOnce() -> T) -> T {
+        let memory = &self.inner.memory;
+        let writing = memory.enter();
+        let batch = memory.begin_batch();
+        let done = writes();
+        drop(batch);
+        drop(writing);
+        memory.close_dropped();
+        done
+    }
+}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        let snapshots = &self.memory.snapshots;
+        lock(&snapshots.open).dropped.push((self.generation, Arc::clone(&self.tables)));
+        snapshots.any_dropped.store(true, Release);
+        self.memory.close_dropped();
+    }
+}
+
+impl Snapshot {
+    /// The table that had this name.
+    pub fn table(&self, name: &str) -> Result<SnapshotTable> {
+        self.find_table(name).ok_or_else(|| Error::NoTable { name: name.into() })
+    }
+
+    /// The table that had this name, if there was one.
+    pub fn find_table(&self, name: &str) -> Option<SnapshotTable> {
+        self.moment.tables.get(name).map(|table| self.show(table))
+    }
+
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<SnapshotTable> {
+        self.moment.tables.values().map(|table| self.show(table)).collect()
+    }
+
+    fn show(&self, table: &Table) -> SnapshotTable {
+        let (own, memory) = (&*table.inner, &self.moment.memory);
+        let pairs = match &own.pairs {
+            Pairs::Hash(index) => {
+                Pairs::Hash(Shared::new(index.showing(self.moment.generation), Arc::clone(memory)))
+            }
+            Pairs::Sorted(index) => {
+                Pairs::Sorted(Shared::new(index.showing(self.moment.generation), Arc::clone(memory)))
+            }
+        };
+        let (keys, values) = table.codecs();
+        // Reading is not refused at the memory limit.
+        memory.used.fetch_add(TableInner::bytes(table.name(), (keys, values)), Relaxed);
+        SnapshotTable {
+            table: Table {
+                inner: Arc::new(TableInner {
+                    memory: Arc::clone(memory),
+                    dropped: AtomicBool::new(true),
+                    pairs,
+                    name: own.name.clone(),
+                    codecs: own.codecs.clone(),
+                    moment: Some(Arc::clone(&self.moment)),
+                }),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("tables", &self.moment.tables.keys()).finish_non_exhaustive()
+    }
+}
+
+/// A table as it was at a snapshot's moment. It has the verbs of a [`Table`] that read.
+#[derive(Clone, Debug)]
+pub struct SnapshotTable {
+    table: Table,
+}
+
+impl SnapshotTable {
+    /// For bindings and dumps: a table that refuses to be written to.
+    #[doc(hidden)]
+    pub fn as_table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The name that it had in its store.
+    pub fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    /// Its index.
+    pub fn index(&self) -> Index {
+        self.table.index()
+    }
+
+    /// The names of the codecs of the keys and of the values.
+    pub fn codecs(&self) -> (&str, &str) {
+        self.table.codecs()
+    }
+
+    /// The number of pairs.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// As [`Table::select`].
+    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        self.table.select(key)
+    }
+
+    /// As [`Table::select_with`].
+    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.table.select_with(key, read)
+    }
+
+    /// As [`Table::select_shared`].
+    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
+        self.table.select_shared(key)
+    }
+
+    /// As [`Table::select_many`].
+    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
+        self.table.select_many(keys, read);
+    }
+
+    /// As [`Table::contains`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.table.contains(key)
+    }
+
+    /// As [`Table::contains_many`].
+    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        self.table.contains_many(keys)
+    }
+
+    /// As [`Table::cursor`].
+    ///
+    /// # Panics
+    /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
+    pub fn cursor(&self, range: impl KeyRange) -> Cursor {
+        self.table.cursor(range)
+    }
+
+    /// As [`Table::try_cursor`].
+    pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
+        self.table.try_cursor(range)
+    }
+
+    /// As [`Table::scan`].
+    ///
+    /// # Panics
+    /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
+    pub fn scan(&self, range: impl KeyRange) -> Scan {
+        self.table.scan(range)
+    }
+
+    /// As [`Table::prefix`].
+    ///
+    /// # Panics
+    /// On a hash table; `try_cursor(prefix_range(prefix))?.into_iter()` returns an error instead.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
+        self.table.prefix(prefix)
+    }
+
+    /// Every pair, once. As [`Table::iter`].
+    pub fn iter(&self) -> Iter {
+        self.table.iter()
+    }
+
+    /// The first pair of a sorted table.
+    pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.table.first()
+    }
+
+    /// The last pair of a sorted table.
+    pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.table.last()
+    }
+}
+
+impl IntoIterator for &SnapshotTable {
+    type Item = (Vec<u8>, Vec<u8>);
+    type IntoIter = Iter;
+
+    fn into_iter(self) -> Iter {
+        self.iter()
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Transactions
+// ---------------------------------------------------------------------------------------------------
+
+// The life of a transaction. It holds no lock and no pin. Each read copies what it finds, and remembers a word that changes
+// with every write there: the version of the shard's lock, or the state of the leaf. After each read all those words are
+// compared. If one has changed, everything is read again until all of it holds at one moment, or else the transaction has met
+// a conflict. Writes stay in the transaction. The commit keeps out all writers, as opening a snapshot does, compares what was read
+// with what is there, and writes. A failed write is undone while they are still kept out.
+//
+// - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
+//   index. (Lock, S5)
+// - **W2** The word of batches is even more: it says how many are under way, and changes when one begins or ends. So a
+//   transaction reads between batches and commits, never within one. (Memory::begin_batch)
+
+/// The bits of the word of batches that count those under way.
+const UNDER_WAY: u64 = (1 << 20) - 1;
+
+/// A transaction is run so often before it fails with [`Error::Conflict`].
+const RUNS: usize = 1000;
+
+/// Reads and writes that take effect together, as if nothing had come in between, or not at all.
+///
+/// Reads see what the store held at one moment, and the transaction's own writes. See [`Store::transaction`].
+pub struct Transaction {
+    store: Store,
+    tables: Vec<Touched>,
+    /// What was read, and how the word looked like.
+    reads: BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>,
+    ranges: Vec<ReadRange>,
+    words: BTreeMap<*const AtomicU64, u64>,
+    writes: BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>,
+    conflict: bool,
+}
+
+// SAFETY: W1. The words live as long as the indexes and the store, which it holds.
+unsafe impl Send for Transaction {}
+
+/// A table, and the index that it had when the transaction first used it.
+struct Touched {
+    table: Table,
+    index: Indexed,
+}
+
+enum Indexed {
+    Hash(Arc<hash::HashIndex>),
+    Sorted(Arc<sorted::SortedIndex>),
+}
+
+struct ReadRange {
+    table: usize,
+    bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    limit: usize,
+    down: bool,
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What was read, and the words that change with it.
+struct Watched<T> {
+    found: T,
+    words: Vec<Word>,
+}
+
+/// A word that changes with every write, and how it was.
+type Word = (*const AtomicU64, u64);
+
+type OwnedPair = (Vec<u8>, Vec<u8>);
+
+impl Store {
+    /// Runs `run` and commits what it wrote. If something that it read was changed meanwhile, it is run again, up to a thousand
+    /// times. Then this fails with [`Error::Conflict`].
+    ///
+    /// An error of `run` ends the transaction, and nothing is written. `run` may block and may use the store as it likes; what
+    /// it does there without the transaction is not a part of it.
+    ///
+    /// ```
+    /// use twindex::{Error, Index, Store};
+    ///
+    /// let store = Store::new();
+    /// let accounts = store.table("accounts", Index::Hash)?;
+    /// accounts.insert("ada", "100")?;
+    /// store.transaction(|tx| {
+    ///     tx.increment(&accounts, "ada", -30)?;
+    ///     tx.increment(&accounts, "bob", 30)?;
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(accounts.select("ada").as_deref(), Some(b"70".as_slice()));
+    /// # Ok::<(), twindex::Error>(())
+    /// ```
+    pub fn transaction<T, E: From<Error>>(
+        &self,
+        mut run: impl FnMut(&mut Transaction) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        for runs in 0..RUNS {
+            let mut transaction = self.begin();
+            match run(&mut transaction) {
+                _ if transaction.conflict => {}
+                Err(error) => return Err(error),
+                Ok(done) => match transaction.commit() {
+                    Err(Error::Conflict { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                    Ok(()) => return Ok(done),
+                },
+            }
+            (0..runs.min(64)).for_each(|_| sync::yield_now());
+        }
+        Err(Error::Conflict { runs: RUNS }.into())
+    }
+
+    /// Begins a transaction that the caller commits, and begins again after [`Error::Conflict`]. It may live long, and move to
+    /// another thread. To give it up, drop it.
+    pub fn begin(&self) -> Transaction {
+        self.inner.memory.snapshots.transactions.fetch_add(1, Relaxed);
+        Transaction {
+            store: self.clone(),
+            tables: Vec::new(),
+            reads: BTreeMap::new(),
+            ranges: Vec::new(),
+            words: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            conflict: false,
+        }
+    }
+}
+
+impl Memory {
+    /// W2. Counts a batch of writes that is to be seen whole, until its end.
+    fn begin_batch(&self) -> Batch<'_> {
+        self.snapshots.batches.fetch_add(1, AcqRel);
+        Batch(&self.snapshots.batches)
+    }
+}
+
+struct Batch<'m>(&'m AtomicU64);
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(UNDER_WAY, AcqRel);
+    }
+}
+
+impl Table {
+    fn hold(&self) -> Indexed {
+        match &self.inner.pairs {
+            Pairs::Hash(index) => Indexed::Hash(index.get_arc()),
+            Pairs::Sorted(index) => Indexed::Sorted(index.get_arc()),
+        }
+    }
+}
+
+impl Touched {
+    /// Whether the table still has the index.
+    fn is_current(&self) -> bool {
+        match (&self.table.inner.pairs, &self.index) {
+            (Pairs::Hash(now), Indexed::Hash(index)) => ptr::eq(now.now.load(Acquire), Arc::as_ptr(index)),
+            (Pairs::Sorted(now), Indexed::Sorted(index)) => {
+                ptr::eq(now.now.load(Acquire), Arc::as_ptr(index))
+            }
+            _ => false,
+        }
+    }
+
+    /// The value of a key. `None` if the table has another index now.
+    fn read(&self, key: &[u8]) -> Option<Watched<Option<Vec<u8>>>> {
+        let _pinned = self.table.pin();
+        let (found, word) = match &self.index {
+            Indexed::Hash(index) => index.watch(key),
+            Indexed::Sorted(index) => index.watch(key),
+        };
+        self.is_current().then(|| Watched { found, words: vec![word] })
+    }
+
+    fn read_range(&self, range: &ReadRange) -> Option<Watched<Vec<OwnedPair>>> {
+        let Indexed::Sorted(index) = &self.index else { return None };
+        let _pinned = self.table.pin();
+        let bounds = (as_slice(&range.bounds.0), as_slice(&range.bounds.1));
+        let (found, words) = index.watch_range(bounds, range.limit, range.down);
+        self.is_current().then_some(Watched { found, words })
+    }
+}
+
+impl Transaction {
+    /// The table called `name`. Handles that came from the store itself serve as well.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        self.store.find_table(name).ok_or_else(|| Error::NoTable { name: name.into() })
+    }
+
+    fn conflict<T>(&mut self) -> Result<T> {
+        self.conflict = true;
+        Err(Error::Conflict { runs: 1 })
+    }
+
+    /// The number of a table in this transaction.
+    fn touch(&mut self, table: &Table) -> Result<usize> {
+        if self.conflict {
+            return self.conflict();
+        }
+        if self.words.is_empty() {
+            let batches = &self.store.inner.memory.snapshots.batches;
+            // W2. While one is under way, the word never looks like that.
+            self.words.insert(batches, batches.load(Acquire) & !UNDER_WAY);
+        }
+        if let Some(at) = self.tables.iter().position(|own| Arc::ptr_eq(&own.table.inner, &table.inner)) {
+            return Ok(at);
+        }
+        if !Arc::ptr_eq(&table.inner.memory, &self.store.inner.memory) {
+            return Err(Error::NoTable { name: table.name().into() });
+        }
+        table.check_not_dropped()?;
+        self.tables.push(Touched { table: table.clone(), index: table.hold() });
+        Ok(self.tables.len() - 1)
+    }
+
+    /// Whether all words are as they were seen.
+    fn is_unchanged(&self) -> bool {
+        // SAFETY: W1.
+        let same = self.words.iter().all(|(&word, &seen)| unsafe { &*word }.load(Acquire) == seen);
+        // Emptying a table changes no word, but puts another index in place, for good.
+        same && self.tables.iter().all(Touched::is_current)
+    }
+
+    /// Remembers the words of a read. Returns whether all that was read holds at this moment.
+    fn remember(&mut self, words: Vec<Word>) -> bool {
+        let mut same = true;
+        for (word, seen) in words {
+            same &= *self.words.entry(word).or_insert(seen) == seen;
+        }
+        same && self.is_unchanged()
+    }
+
+    /// Reads all again until it holds at one moment. A conflict if something has changed. If others write too much, or batches are
+    /// under way, it keeps writers out for that.
+    #[cold]
+    fn settle(&mut self) -> Result<()> {
+        const ROUNDS: u32 = 16;
+        if epoch::is_writing(&self.store.inner.memory) {
+            return Err(Error::InWrite);
+        }
+        for _ in 0..ROUNDS {
+            if self.has_settled()? {
+                return Ok(());
+            }
+            (0..64).for_each(|mut turn| wait(&mut turn));
+        }
+        let store = self.store.clone();
+        let memory = &store.inner.memory;
+        let settled = memory.without_writers(|_| {
+            let _writing = epoch::pin_to_write(memory);
+            self.has_settled()
+        })?;
+        if settled? { Ok(()) } else { self.conflict() }
+    }
+
+    /// One round of it.
+    fn has_settled(&mut self) -> Result<bool> {
+        let batches = &self.store.inner.memory.snapshots.batches;
+        let seen = batches.load(Acquire);
+        if seen & UNDER_WAY != 0 {
+            return Ok(false);
+        }
+        self.words = BTreeMap::from([(ptr::from_ref(batches), seen)]);
+        match self.check_values() {
+            Some(words) => Ok(self.remember(words)),
+            None => self.conflict(),
+        }
+    }
+
+    /// Compares all that was read with what is there. Returns the words to watch; `None` if something differs.
+    fn check_values(&self) -> Option<Vec<Word>> {
+        let mut words = Vec::new();
+        for ((table, key), value) in &self.reads {
+            match self.tables[*table].read(key) {
+                Some(watched) if watched.found == *value => words.extend(watched.words),
+                _ => return None,
+            }
+        }
+        for range in &self.ranges {
+            match self.tables[range.table].read_range(range) {
+                Some(watched) if watched.found == range.pairs => words.extend(watched.words),
+                _ => return None,
+            }
+        }
+        Some(words)
+    }
+
+    // --- reading
+
+    /// A copy of the key's value, or `None` where the key is absent.
+    pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let place = (self.touch(table)?, key.as_ref().to_vec());
+        check_key(&place.1)?;
+        if let Some(own) = self.writes.get(&place).or_else(|| self.reads.get(&place)) {
+            return Ok(own.clone());
+        }
+        let Some(watched) = self.tables[place.0].read(&place.1) else {
+            return self.conflict();
+        };
+        let value = watched.found;
+        self.reads.insert(place, value.clone());
+        if !self.remember(watched.words) {
+            self.settle()?;
+        }
+        Ok(value)
+    }
+
+    /// Whether the key is there.
+    pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.select(table, key)?.is_some())
+    }
+
+    /// Up to `limit` pairs of a sorted table with keys in `range`, upwards or `down`. A pair that another thread puts among them
+    /// before the commit is a conflict.
+    #[allow(clippy::needless_pass_by_value, reason = "as the ranges of a table")]
+    pub fn range(
+        &mut self,
+        table: &Table,
+        range: impl KeyRange,
+        limit: usize,
+        down: bool,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        table.needs(Index::Sorted)?;
+        let number = self.touch(table)?;
+        let (start, end) = range.key_bounds();
+        let bounds = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
+        let is_own = |(place, _): &(&(usize, Vec<u8>), &Option<Vec<u8>>)| {
+            use std::ops::RangeBounds;
+            place.0 == number && (as_slice(&bounds.0), as_slice(&bounds.1)).contains(place.1.as_slice())
+        };
+        let own: Vec<_> = (self.writes.iter().filter(is_own))
+            .map(|((_, key), value)| (key.clone(), value.clone()))
+            .collect();
+        // Own deletes may take so many away.
+        let wanted = limit.saturating_add(own.len());
+        let mut read = ReadRange { table: number, bounds, limit: wanted, down, pairs: Vec::new() };
+        let Some(watched) = self.tables[number].read_range(&read) else {
+            return self.conflict();
+        };
+        read.pairs = watched.found;
+        let mut pairs: BTreeMap<_, _> =
+            read.pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+        self.ranges.push(read);
+        if !self.remember(watched.words) {
+            self.settle()?;
+        }
+        pairs.extend(own);
+        let found = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        Ok(if down { found.rev().take(limit).collect() } else { found.take(limit).collect() })
+    }
+
+    // --- writing
+
+    fn set(&mut self, table: &Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
+        check_key(key)?;
+        value.as_deref().map_or(Ok(()), check_value)?;
+        let place = (self.touch(table)?, key.to_vec());
+        self.writes.insert(place, value);
+        Ok(())
+    }
+
+    /// As [`Table::insert`].
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(Write::Insert, table, key, value)
+    }
+
+    /// As [`Table::replace`].
+    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(Write::Replace, table, key, value)
+    }
+
+    /// As [`Table::upsert`].
+    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(Write::Upsert, table, key, value)
+    }
+
+    /// Does the verb that `write` names. Returns whether it takes effect.
+    pub fn write(
+        &mut self,
+        write: Write,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        let wanted = write == Write::Upsert || write.takes_effect(self.contains(table, key)?);
+        if wanted {
+            self.set(table, key, Some(value.as_ref().to_vec()))?;
+        }
+        Ok(wanted)
+    }
+
+    /// As [`Table::delete`].
+    pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        let present = self.contains(table, key)?;
+        if present {
+            self.set(table, key, None)?;
+        }
+        Ok(present)
+    }
+
+    /// As [`Table::increment`].
+    pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let key = key.as_ref();
+        let old = self.select(table, key)?;
+        let sum = old.map_or(Ok(by), |text| incremented(&text, by)).map_err(|error| *error)?;
+        self.set(table, key, Some(sum.to_string().into_bytes()))?;
+        Ok(sum)
+    }
+
+    /// What a commit would write: table, key, and the value or `None` for a delete.
+    pub fn writes(&self) -> impl Iterator<Item = (&Table, &[u8], Option<&[u8]>)> {
+        let table = |number: usize| &self.tables[number].table;
+        self.writes
+            .iter()
+            .map(move |((number, key), value)| (table(*number), key.as_slice(), value.as_deref()))
+    }
+
+    // --- the commit
+
+    /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
+    /// [`Error::Conflict`]. After any error nothing is written.
+    pub fn commit(self) -> Result<()> {
+        self.commit_with(|_| ()).map(drop)
+    }
+
+    /// As [`commit`](Self::commit). `logged` runs after the last write, before any other write of the store: what it appends to
+    /// a log is in the order of memory. It must not use the store. Without writes it is not run.
+    #[doc(hidden)]
+    pub fn commit_with<T>(mut self, logged: impl FnOnce(&Self) -> T) -> Result<Option<T>> {
+        if self.conflict {
+            return self.conflict();
+        }
+        if self.writes.is_empty() {
+            // All that was read held at one moment.
+            return Ok(None);
+        }
+        let store = self.store.clone();
+        let memory = &store.inner.memory;
+        let done = memory.without_writers(|_| {
+            // Within it, this thread's writes do not wait.
+            let _writing = epoch::pin_to_write(memory);
+            for touched in &self.tables {
+                touched.table.check_not_dropped()?;
+            }
+            let same = self.tables.iter().all(Touched::is_current)
+                && (self.is_unchanged() || self.check_values().is_some());
+            if !same {
+                return self.conflict();
+            }
+            let _batch = memory.begin_batch();
+            self.apply()?;
+            Ok(Some(logged(&self)))
+        });
+        memory.close_dropped();
+        done?
+    }
+
+    /// Writes all, or nothing. No other thread writes.
+    fn apply(&self) -> Result<()> {
+        let mut before = Vec::new();
+        let put = |table: &Table, key: &[u8], value: Option<&[u8]>| match value {
+            Some(value) => table.upsert(key, value),
+            None => table.delete(key),
+        };
+        for (table, key, value) in self.writes() {
+            before.push((table, key, table.select(key)));
+            if let Err(error) = put(table, key, value) {
+                before.pop();
+                // The old values fitted before. On the way there they may need room beside the new ones.
+                let memory = &self.store.inner.memory;
+                let limit = memory.limit.swap(usize::MAX, Relaxed);
+                let put_back = |(table, key, old): &(&Table, &[u8], Option<Vec<u8>>)| {
+                    put(table, key, old.as_deref()).map(drop)
+                };
+                // The others are undone even where one fails.
+                let undone = before.iter().rev().map(put_back).fold(Ok(()), Result::and);
+                memory.limit.store(limit, Relaxed);
+                return undone.and(Err(error));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.store.inner.memory.snapshots.transactions.fetch_sub(1, Relaxed);
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction")
+            .field("reads", &(self.reads.len() + self.ranges.len()))
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------

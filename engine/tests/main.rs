@@ -6,7 +6,9 @@ mod cursors;
 mod memory;
 mod model;
 mod shared_values;
+mod snapshots;
 mod streams;
+mod transactions;
 mod vectors;
 mod verbs;
 

@@ -195,7 +195,7 @@ fn tables_without_pairs_count_up_to_the_limit() {
         let store = Store::with_memory_limit(LIMIT);
         let refused = |number| match store.table(&format!("table {number}"), index) {
             Ok(_) => false,
-            Err(Error::MemoryLimit { limit: Some(LIMIT), needed }) if needed > LIMIT => true,
+            Err(Error::MemoryLimit { limit: Some(LIMIT), needed, .. }) if needed > LIMIT => true,
             Err(error) => panic!("{error}"),
         };
         let made = (0..10_000).find(|&number| refused(number)).unwrap();
@@ -412,7 +412,7 @@ fn a_store_fills_up_to_its_limit_and_no_further() {
         };
         assert!((32..64).contains(&written), "{written}");
         assert!(
-            matches!(error, Error::MemoryLimit { limit: Some(LIMIT), needed } if needed > LIMIT),
+            matches!(error, Error::MemoryLimit { limit: Some(LIMIT), needed, .. } if needed > LIMIT),
             "{error}"
         );
         assert_eq!(table.len(), written);
@@ -524,7 +524,7 @@ proptest! {
                 Ok(true) if verb == 4 => drop(model.remove(&key)),
                 Ok(true) => drop(model.insert(key.clone(), value)),
                 Ok(false) => {}
-                Err(Error::MemoryLimit { limit: told, needed }) => assert!(told == Some(limit) && needed > limit),
+                Err(Error::MemoryLimit { limit: told, needed, .. }) => assert!(told == Some(limit) && needed > limit),
                 Err(error) => panic!("{error}"),
             }
             assert!(store.memory() <= limit.max(before));

@@ -61,7 +61,7 @@ pub fn limit_while_loading(limit: usize) -> usize {
 /// The error of loading with [`limit_while_loading`], which names the store's own limit.
 pub fn name_limit(error: twindex::Error, limit: Option<usize>) -> twindex::Error {
     match error {
-        MemoryLimit { needed, .. } if limit.is_some() => MemoryLimit { limit, needed },
+        MemoryLimit { needed, kept, .. } if limit.is_some() => MemoryLimit { limit, needed, kept },
         other => other,
     }
 }

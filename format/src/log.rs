@@ -134,7 +134,7 @@ impl<'f> LogReader<'f> {
         }
         if head.length > BELIEVED.max(self.most as u64) {
             let needed = usize::try_from(head.length).unwrap_or(usize::MAX);
-            return Err(MemoryLimit { limit: Some(self.most), needed });
+            return Err(MemoryLimit { limit: Some(self.most), needed, kept: 0 });
         }
         if !self.bytes(len)?.is_some_and(|record| head.matches(&record[HEAD_BYTES..])) {
             return Ok(None);

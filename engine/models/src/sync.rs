@@ -114,6 +114,11 @@ pub(super) mod atomic {
                     sound(self.0.fetch_add(by, order))
                 }
 
+                pub(crate) fn fetch_or(&self, bits: $value, order: Ordering) -> $value {
+                    schedule();
+                    sound(self.0.fetch_or(bits, order))
+                }
+
                 pub(crate) fn fetch_sub(&self, by: $value, order: Ordering) -> $value {
                     schedule();
                     sound(self.0.fetch_sub(by, order))

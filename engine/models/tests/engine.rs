@@ -675,3 +675,96 @@ fn a_memory_limit_is_never_passed() {
         assert_eq!(store.memory(), own + table.memory());
     });
 }
+
+// --- snapshots and transactions
+
+/// A snapshot has all of a batch or nothing, of all tables and keys at one moment, and shows the same whatever comes after: while
+/// segments and leaves are copied, split and freed beside its readers.
+#[test]
+fn snapshot_shows_one_moment_beside_first_copies() {
+    model_both(150, |index| {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let other = store.table("u", index).unwrap();
+        fill(&table, 0..4);
+        fill(&other, 0..4);
+        let writer = |first: usize| {
+            let (store, other) = (store.clone(), other.clone());
+            work(move |table: &Table| {
+                for version in 2..5 {
+                    store.atomically(|| {
+                        table.upsert(key(first), value(&key(first), version, 40)).unwrap();
+                        other.upsert(key(first), value(&key(first), version, 330)).unwrap();
+                    });
+                    table.insert(key(first + usize::from(version) * 10), "new").unwrap();
+                }
+            })
+        };
+        let reader = || {
+            let store = store.clone();
+            work(move |_: &Table| {
+                for _ in 0..2 {
+                    let snapshot = store.snapshot().unwrap();
+                    let (table, other) = (snapshot.table("t").unwrap(), snapshot.table("u").unwrap());
+                    let look = || {
+                        [0, 1].map(|number| {
+                            let key = key(number);
+                            let [one, two] = [&table, &other]
+                                .map(|table| table.select_with(&key, |found| read(&key, found)));
+                            assert_eq!(one, two, "a batch is seen whole");
+                            one
+                        })
+                    };
+                    let before = look();
+                    assert_eq!(table.iter().count(), table.len());
+                    assert_eq!(look(), before, "and stays as it is");
+                }
+            })
+        };
+        on_threads(&table, [writer(0), writer(1), reader(), reader()]);
+        other.check();
+        assert_eq!(store.snapshot_stats(), twindex::SnapshotStats::default());
+    });
+}
+
+/// Transactions beside each other, plain writes and a transaction that only reads: nothing is lost, and no sum is ever wrong.
+#[test]
+fn commits_beside_reads_keep_the_sum() {
+    model(150, || {
+        let store = Store::new();
+        let tables = [store.table("t", Index::Hash).unwrap(), store.table("u", Index::Sorted).unwrap()];
+        for table in &tables {
+            (0..2).for_each(|number| assert!(table.insert(key(number), "10").unwrap()));
+        }
+        let transfer = |from: usize, to: usize| {
+            let (store, tables) = (store.clone(), tables.clone());
+            work(move |_: &Table| {
+                let done = store.transaction(|tx| {
+                    tx.increment(&tables[from % 2], key(from / 2), -1)?;
+                    tx.increment(&tables[to % 2], key(to / 2), 1).map(drop)
+                });
+                assert!(done.is_ok());
+            })
+        };
+        let (counted, store) = (tables.clone(), store.clone());
+        let sum = work(move |_: &Table| {
+            let mut tx = store.begin();
+            let mut sum = || -> Result<i64, twindex::Error> {
+                let mut sum = 0;
+                for table in &counted {
+                    for number in 0..2 {
+                        let found = tx.select(table, key(number))?.expect("an account");
+                        sum += String::from_utf8(found).unwrap().parse::<i64>().unwrap();
+                    }
+                }
+                Ok(sum)
+            };
+            assert!(
+                sum().is_ok_and(|sum| sum == 40) || tx.commit().is_err(),
+                "a reader sees no half of a commit"
+            );
+        });
+        on_threads(&tables[0], [transfer(0, 1), transfer(3, 0), transfer(1, 2), sum]);
+        tables[1].check();
+    });
+}

@@ -65,6 +65,25 @@ impl HashIndex {
             records.is_sorted_by(|one, next| one.0 + one.1 <= next.0),
             "no byte is in two records, live, retired or free, of one shard or of two that share a block"
         );
+        for kept in &lock(&self.past.kept).items {
+            let segment = Self::kept_segment(kept).expect("a hash index keeps segments");
+            blocks.push((segment.first().addr(), segment.bytes()));
+            let shard = self.shard(segment);
+            for record in Self::marked(segment).map(|reference| shard.record(reference)) {
+                records.push((record.at.addr(), class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT));
+                blobs.extend(record.blob());
+            }
+        }
+        for &(_, root, _) in &lock(&self.past.kept).roots {
+            if let Some(Retired::Block(block, bytes)) = Self::kept_directory(root) {
+                blocks.push((block.addr().get(), bytes));
+            }
+        }
+        records.sort_unstable();
+        assert!(
+            records.is_sorted_by(|one, next| one.0 + one.1 <= next.0),
+            "V4: no byte of a record that is kept is in another one"
+        );
         self.heap.check_blobs(blobs);
         let space = self.heap.space();
         let retired = space.limbo.iter().map(|retired| match *retired {

@@ -25,7 +25,8 @@ impl SortedIndex {
             assert!(self.get(key).is_some(), "a key is found");
         }
         let space = self.heap.space();
-        for retired in space.limbo.iter() {
+        let kept = lock(&self.past.kept);
+        for retired in space.limbo.iter().chain(kept.items.iter().map(|kept| &kept.what)) {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
                 Retired::Blob(blob) => met.blobs.push(blob),
