@@ -11,6 +11,7 @@ use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::log::Log;
 use crate::memory::{copied, room};
 use crate::mutex::lock;
 use crate::stripes::Stripes;
@@ -20,7 +21,7 @@ use crate::table::Table;
 /// where one fails the others are undone.
 ///
 /// They are done in the order in which they were added. No other write to their keys, and to those that are
-/// [expected](Self::expect), comes in between. Readers may see some done and others not yet: there are no snapshots.
+/// [expected](Self::expect), comes in between. Readers may see some done and others not yet; a [`Snapshot`](crate::Snapshot) has all of them or none.
 ///
 /// ```
 /// use twindex_durable::twindex::Index;
@@ -247,8 +248,25 @@ impl Batch {
         let not_while_saved = core.batches.read().unwrap_or_else(PoisonError::into_inner);
         let stripes = logged.map_or_else(|| core.gate.close(), |logged| &logged.stripes);
         let held = stripes.hold_many(self.stripes(stripes)?);
-        core.check_writable()?;
-        self.check_expected()?;
+        // Snapshots and transactions see all of it or nothing.
+        let (took, written) = core.engine.atomically(|| {
+            core.check_writable()?;
+            self.check_expected()?;
+            self.apply_and_log(core, logged.map(|logged| &*logged.log))
+        })?;
+        // A compaction waits for both, and may be run here.
+        drop((held, not_while_saved, writer));
+        if let (Some(Logged { log, .. }), Some(written)) = (logged, written) {
+            if log.is_due() {
+                compact::when_due(core);
+            }
+            log.acknowledge(written)?;
+        }
+        Ok(took)
+    }
+
+    /// Does all of them in memory and appends what took effect. Where one fails, the others are undone.
+    fn apply_and_log(&mut self, core: &Core, log: Option<&Log>) -> Result<(Vec<bool>, Option<u64>)> {
         // None begins before the locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
         let mut done = Done::default();
@@ -256,20 +274,14 @@ impl Batch {
             return Err(self.give_up(core, done, error, is_compacted));
         }
         let took = done.took;
-        let Some(Logged { log, .. }) = logged.filter(|_| took.contains(&true)) else { return Ok(took) };
+        let Some(log) = log.filter(|_| took.contains(&true)) else { return Ok((took, None)) };
         let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
         let written = if self.steps.iter().zip(&took).all(is_ready) {
             log.append_made(&mut self.operations)
         } else {
             log.append(|log| self.log_what_took(log, &took))
         };
-        // A compaction waits for both, and may be run here.
-        drop((held, not_while_saved, writer));
-        if log.is_due() {
-            compact::when_due(core);
-        }
-        log.acknowledge(written)?;
-        Ok(took)
+        Ok((took, Some(written)))
     }
 
     fn log_what_took(&self, log: &mut Operations, took: &[bool]) {

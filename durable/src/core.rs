@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
 use std::time::SystemTime;
 
 use twindex_format::{Progress, Torn, limit_while_loading};
@@ -323,6 +323,12 @@ impl Core {
         batches
     }
 
+    /// Runs `then` with the position of the last change that a follower has, while it reads no more.
+    pub(crate) fn between_refreshes<T>(&self, then: impl FnOnce(Option<twindex_format::Position>) -> T) -> T {
+        let follower = self.home.as_ref().and_then(|home| home.follower.as_ref()).map(lock);
+        then(follower.as_ref().and_then(|follower| follower.position()))
+    }
+
     /// How far a follower is; while it is being refreshed, how far it was before.
     pub(crate) fn seen(&self) -> Seen {
         let follower = self.home.as_ref().and_then(|home| Some((home, home.follower.as_ref()?)));
@@ -356,13 +362,19 @@ impl Core {
 
     /// Writes the store of a file without a log.
     pub(crate) fn save(&self, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        let _whole = self.batches.write().unwrap_or_else(PoisonError::into_inner);
+        let tables = {
+            let ids = lock(&self.ids);
+            let tables = self.engine.snapshot()?.tables();
+            let numbered =
+                |table: &twindex::SnapshotTable| Some((*ids.get(table.name())?, table.as_table().clone()));
+            tables.iter().filter_map(numbered).collect::<Vec<_>>()
+        };
         let mut held = lock(&home.lock);
         if !is_in_place(held.as_ref(), &home.path)? {
             // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
             *held = home.disk.lock(&home.path, Make::IfAbsent)?;
         }
-        write_anew(&*home.disk, &home.path, &mut held, &self.tables(), progress)?;
+        write_anew(&*home.disk, &home.path, &mut held, &tables, progress)?;
         home.compaction.count.fetch_add(1, Relaxed);
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Follower {
         tail.read(has_writer, &mut |payload, _| {
             // Where one of them fails, others may be done.
             *is_spoilt = true;
-            *tables_changed |= apply(store, tables, payload)?;
+            *tables_changed |= store.atomically(|| apply(store, tables, payload))?;
             *is_spoilt = false;
             batches += 1;
             Ok(ControlFlow::Continue(()))

@@ -91,6 +91,7 @@ impl Handle {
             return Ok((apply()?, None));
         };
         let _held = stripes.hold_all();
+        let _writing = self.0.engine.writing();
         self.0.check_writable()?;
         let result = apply()?;
         let written = log.append(fill);

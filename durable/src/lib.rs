@@ -46,6 +46,7 @@ mod position;
 mod registry;
 mod reserve;
 mod rewrite;
+mod snapshot;
 mod store;
 mod stripes;
 mod sync_thread;
@@ -53,6 +54,7 @@ mod table;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod verify;
 mod whole;
 
@@ -71,8 +73,10 @@ pub use crate::notice::LOG_TARGET;
 pub use crate::options::{Durability, Options};
 pub use crate::position::Position;
 pub use crate::reserve::Reserving;
+pub use crate::snapshot::Snapshot;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
+pub use crate::transaction::Transaction;
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
 pub use crate::whole::{load, load_within, read_file, replace_file, save};
 

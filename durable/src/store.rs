@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use twindex::{Index, TableOptions};
@@ -208,19 +208,17 @@ impl Store {
     }
 
     /// Writes the whole store to another file, as [`save`](crate::save) does; to its own one, as
-    /// [`save`](Self::save) does. Batches wait until it is written.
+    /// [`save`](Self::save) does. It is of one moment: a [`snapshot`](Self::snapshot).
     pub fn save_as(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = &resolve(path.as_ref());
         if self.path().is_some_and(|own| is_same_file(own, path)) {
             return self.save();
         }
-        let _no_batch = self.core().batches.write().unwrap_or_else(PoisonError::into_inner);
         save_to(&self.core().engine, path)
     }
 
-    /// Writes the whole store as bytes, which [`load`](crate::load) reads from a file. Batches wait until it is written.
+    /// Writes the whole store as bytes, which [`load`](crate::load) reads from a file. They are of one moment.
     pub fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> twindex::Result<()> {
-        let _no_batch = self.core().batches.write().unwrap_or_else(PoisonError::into_inner);
         twindex_format::Dump::dump(&self.core().engine, writer)
     }
 

@@ -322,6 +322,7 @@ impl Table {
             return Ok((apply().map_err(Into::into)?, None));
         };
         let _held = stripes.hold(stripes.of(self.id, key));
+        let _writing = handle.0.engine.writing();
         handle.0.check_writable()?;
         if !apply().map_err(Into::into)? {
             return Ok((false, None));
@@ -476,6 +477,7 @@ impl Table {
                     return Err(error);
                 }
             };
+            let _writing = handle.0.engine.writing();
             match apply(&group) {
                 Ok(took) => {
                     if took.contains(&true) {

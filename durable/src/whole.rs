@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use twindex::{Error, Result, Store};
 use twindex_cache::{CacheOptions, Error as CacheError, MIN_CAPACITY, Saved};
-use twindex_format::{CACHE_MAGIC, Progress, load_into};
+use twindex_format::{CACHE_MAGIC, Progress, load_into, tables_of};
 
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
@@ -41,8 +41,11 @@ fn to_engine(error: crate::error::Error) -> Error {
 
 /// [`save`], to a path that leads to no link.
 pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
-    let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    save_by(path, Make::IfAbsent, &mut |new| new.dump(&tables, None, &mut |_| {}))
+    save_tables(&tables_of(&store.snapshot()?), path)
+}
+
+pub(crate) fn save_tables(tables: &[(u32, twindex::Table)], path: &Path) -> crate::error::Result<()> {
+    save_by(path, Make::IfAbsent, &mut |new| new.dump(tables, None, &mut |_| {}))
 }
 
 /// [`save`] to a file that is not there yet.

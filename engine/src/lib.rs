@@ -7736,6 +7736,13 @@ impl Table {
     }
 
     /// Whether the table was dropped from its store. Its handles find nothing then, and their writes fail.
+    /// Whether both are handles of the same table.
+    #[doc(hidden)]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether it was dropped.
     pub fn is_dropped(&self) -> bool {
         self.inner.dropped.load(Acquire) && self.inner.moment.is_none()
     }
@@ -8938,6 +8945,14 @@ impl Store {
         SnapshotStats { snapshots, kept_bytes: memory.kept(), transactions }
     }
 
+    /// Marks this thread as a writer of the store for as long as what is returned lives: no snapshot is opened and no transaction
+    /// commits meanwhile. For hosts that do something beside each write.
+    #[doc(hidden)]
+    #[inline]
+    pub fn writing(&self) -> impl Sized + use<> {
+        self.inner.memory.enter()
+    }
+
     /// Runs `writes`. No snapshot is opened meanwhile, so each one shows all of its writes or none. Readers of the tables may see
     /// some of them earlier than others.
     pub fn atomically<T>(&self, writes: impl FnOnce() -> T) -> T {
@@ -9318,6 +9333,12 @@ impl Transaction {
     /// The table called `name`. Handles that came from the store itself serve as well.
     pub fn table(&self, name: &str) -> Result<Table> {
         self.store.find_table(name).ok_or_else(|| Error::NoTable { name: name.into() })
+    }
+
+    /// Whether it has met a conflict, and so can only be begun again.
+    #[doc(hidden)]
+    pub fn has_conflict(&self) -> bool {
+        self.conflict
     }
 
     fn conflict<T>(&mut self) -> Result<T> {

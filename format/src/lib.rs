@@ -93,10 +93,14 @@ pub trait Dump: Sized {
     fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self>;
 }
 
+/// The tables of a snapshot, numbered, for [`write_tables`].
+pub fn tables_of(snapshot: &twindex::Snapshot) -> Vec<(u32, twindex::Table)> {
+    (0..).zip(snapshot.tables().iter().map(|table| table.as_table().clone())).collect()
+}
+
 impl Dump for Store {
     fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
-        let tables = (0..).zip(self.tables()).collect::<Vec<_>>();
-        write_tables(&tables, 0, writer, &mut |_| {}).map(drop)
+        write_tables(&tables_of(&self.snapshot()?), 0, writer, &mut |_| {}).map(drop)
     }
 
     fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self> {

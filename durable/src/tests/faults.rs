@@ -30,6 +30,7 @@ pub(crate) enum Action {
     Many(u8, Vec<Pair>),
     /// Any of these tables and keys.
     Batch(Vec<(u8, Pair)>),
+    Transaction(Vec<(u8, Pair)>),
     Increment(u8, u8),
     /// Drops a table and writes by a handle of it.
     Stale(u8, Vec<Pair>),
@@ -52,6 +53,7 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         12 => (table(), pair()).prop_map(|(table, pair)| Action::Write(table, pair)),
         3 => (table(), vec(pair(), 0..100)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
+        4 => vec((table(), pair()), 0..6).prop_map(Action::Transaction),
         2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
         1 => (table(), vec(pair(), 1..5)).prop_map(|(table, pairs)| Action::Stale(table, pairs)),
         1 => (table(), pair()).prop_map(|(table, pair)| Action::Refused(table, pair)),
@@ -124,7 +126,7 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
                 }
             }
         }
-        Action::Batch(list) => {
+        Action::Batch(list) | Action::Transaction(list) => {
             for (table, _) in list {
                 create(&mut tables, &mut states, *table);
             }
@@ -224,6 +226,19 @@ pub(crate) fn perform(
                 }
             }
             batch.commit().map(drop)
+        }
+        Action::Transaction(list) => {
+            list.iter().try_for_each(|(at, _)| table(*at).map(drop))?;
+            store.transaction(|tx| {
+                for (at, (k, v)) in list {
+                    let table = tx.table(&name(*at))?;
+                    match v {
+                        Some(v) => tx.upsert(&table, key(*k), value(*v))?,
+                        None => tx.delete(&table, key(*k))?,
+                    };
+                }
+                Ok(())
+            })
         }
         Action::Increment(at, k) => {
             table(*at)?.increment([b"count of ".as_slice(), &[*k]].concat(), 7).map(drop)

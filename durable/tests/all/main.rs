@@ -8,5 +8,6 @@ mod cache;
 mod follow;
 mod golden;
 mod save;
+mod snapshot;
 mod store;
 mod verify;

@@ -1,0 +1,194 @@
+//! Reads and writes that take effect together.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use std::thread;
+
+use twindex_format::Operation;
+
+use crate::compact;
+use crate::core::Logged;
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::store::Store;
+use crate::table::Table;
+
+/// A transaction is run so often before it fails with [`twindex::Error::Conflict`].
+const RUNS: usize = 1000;
+/// What an operation takes beside its key and value, at most.
+const HEAD: usize = 16;
+
+/// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
+///
+/// Reads see what the store held at one moment, and the transaction's own writes. See [`Store::transaction`].
+#[derive(Debug)]
+pub struct Transaction {
+    handle: Arc<Handle>,
+    engine: twindex::Transaction,
+    /// The tables that it uses, each once.
+    tables: Vec<Table>,
+}
+
+impl Store {
+    /// Runs `run` and commits what it wrote, as one record of the log. If something that it read was changed meanwhile, it is run
+    /// again, up to a thousand times. Then this fails with [`Conflict`](twindex::Error::Conflict).
+    ///
+    /// An error of `run` ends the transaction, and nothing is written. No lock is held while it runs.
+    ///
+    /// ```
+    /// # use twindex_durable::{Error, Store, twindex::Index};
+    /// # let store = Store::new();
+    /// let accounts = store.table("accounts", Index::Hash)?;
+    /// accounts.insert("ada", "100")?;
+    /// store.transaction(|tx| {
+    ///     tx.increment(&accounts, "ada", -30)?;
+    ///     tx.increment(&accounts, "bob", 30)?;
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(accounts.select("ada")?.as_deref(), Some(b"70".as_slice()));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn transaction<T, E: From<Error>>(
+        &self,
+        mut run: impl FnMut(&mut Transaction) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        for runs in 0..RUNS {
+            let mut transaction = self.begin()?;
+            match run(&mut transaction) {
+                _ if transaction.engine.has_conflict() => {}
+                Err(error) => return Err(error),
+                Ok(done) => match transaction.commit() {
+                    Err(Error::Engine(twindex::Error::Conflict { .. })) => {}
+                    Err(error) => return Err(error.into()),
+                    Ok(()) => return Ok(done),
+                },
+            }
+            (0..runs.min(64)).for_each(|_| thread::yield_now());
+        }
+        Err(Error::Engine(twindex::Error::Conflict { runs: RUNS }).into())
+    }
+
+    /// Begins a transaction that the caller commits, and begins again after [`Conflict`](twindex::Error::Conflict). It may live
+    /// long, and move to another thread. To give it up, drop it.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.handle.0.check_open()?;
+        let engine = self.in_memory().begin();
+        Ok(Transaction { handle: Arc::clone(&self.handle), engine, tables: Vec::new() })
+    }
+}
+
+impl Transaction {
+    /// The table called `name`. Handles that came from the store itself serve as well.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let store = Store { handle: Arc::clone(&self.handle) };
+        store.find_table(name)?.ok_or_else(|| twindex::Error::NoTable { name: name.into() }.into())
+    }
+
+    /// Checks the arguments, and remembers the table, whose id the log needs.
+    fn touch(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.handle.0.check_open()?;
+        table.check_pair(&self.handle, key, value)?;
+        if !self.tables.iter().any(|own| own.is_same(table)) {
+            self.tables.push(table.clone());
+        }
+        Ok(())
+    }
+
+    /// A copy of the key's value, or `None` where the key is absent.
+    pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.touch(table, &[], &[])?;
+        Ok(self.engine.select(table.in_memory(), key)?)
+    }
+
+    /// Whether the key is there.
+    pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.touch(table, &[], &[])?;
+        Ok(self.engine.contains(table.in_memory(), key)?)
+    }
+
+    /// Up to `limit` pairs of a sorted table with keys in `range`, the first ones, or the last ones from the end if `down`.
+    pub fn range<'k>(
+        &mut self,
+        table: &Table,
+        range: impl RangeBounds<&'k [u8]>,
+        limit: usize,
+        down: bool,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        self.touch(table, &[], &[])?;
+        Ok(self.engine.range(table.in_memory(), range, limit, down)?)
+    }
+
+    /// Does the verb that `write` names; whether it takes effect.
+    pub fn write(
+        &mut self,
+        write: twindex::Write,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.touch(table, key, value)?;
+        Ok(self.engine.write(write, table.in_memory(), key, value)?)
+    }
+
+    /// Adds the pair where the key is absent; whether it was.
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(twindex::Write::Insert, table, key, value)
+    }
+
+    /// Replaces the value where the key is present; whether it was.
+    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(twindex::Write::Replace, table, key, value)
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(twindex::Write::Upsert, table, key, value)
+    }
+
+    /// Removes the pair; whether it was there.
+    pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        self.touch(table, key, &[])?;
+        Ok(self.engine.delete(table.in_memory(), key)?)
+    }
+
+    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0.
+    pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let key = key.as_ref();
+        self.touch(table, key, &[])?;
+        Ok(self.engine.increment(table.in_memory(), key, by)?)
+    }
+
+    /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
+    /// [`Conflict`](twindex::Error::Conflict). After any error but [`Error::LogFailed`] nothing is written. When it returns, the
+    /// writes are as safe as the store's durability says.
+    pub fn commit(self) -> Result<()> {
+        let Self { handle, engine, tables } = self;
+        let bytes =
+            engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len)).sum();
+        if bytes == 0 {
+            handle.0.check_open()?;
+            return Ok(engine.commit()?);
+        }
+        let writer = handle.before_write(bytes)?;
+        handle.0.check_writable()?;
+        let Some((Logged { log, .. }, _place)) = &writer else { return Ok(engine.commit()?) };
+        // Every other writer has its record in the log by then, since it counts as writing until that is so.
+        let written = engine.commit_with(|transaction| {
+            log.append(|record| {
+                for (table, key, value) in transaction.writes() {
+                    let own = tables.iter().find(|own| own.in_memory().is_same(table));
+                    let id = own.map_or(u32::MAX, |own| own.id);
+                    record.push(id, value.map_or(Operation::Delete(key), |value| Operation::Put(key, value)));
+                }
+            })
+        })?;
+        let log = Arc::clone(log);
+        drop(writer);
+        if log.is_due() {
+            compact::when_due(&handle.0);
+        }
+        written.map_or(Ok(()), |written| log.acknowledge(written))
+    }
+}
