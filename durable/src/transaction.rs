@@ -1,6 +1,5 @@
 //! Reads and writes that take effect together.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::thread;
 
@@ -107,10 +106,10 @@ impl Transaction {
     }
 
     /// Up to `limit` pairs of a sorted table with keys in `range`, the first ones, or the last ones from the end if `down`.
-    pub fn range<'k>(
+    pub fn range(
         &mut self,
         table: &Table,
-        range: impl RangeBounds<&'k [u8]>,
+        range: impl twindex::KeyRange,
         limit: usize,
         down: bool,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
