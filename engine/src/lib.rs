@@ -7357,7 +7357,7 @@ impl Store {
     /// Opens the table called `name`, or creates it with this index.
     ///
     /// Fails where a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
-    /// take the store past its memory limit: without pairs too, it counts some 700 bytes and its name.
+    /// take the store past its memory limit: without pairs too, it counts some 800 bytes and its name.
     pub fn table(&self, name: &str, index: Index) -> Result<Table> {
         self.table_with(name, TableOptions::new(index))
     }
@@ -7568,7 +7568,7 @@ impl TableInner {
     /// What a table counts for itself: this struct, its index (of the two kinds the sorted one is larger), its name here
     /// and in the store, its codecs, and what the store's map and the allocator take for them.
     fn bytes(name: &str, (keys, values): (&str, &str)) -> usize {
-        736 + 2 * name.len() + keys.len() + values.len()
+        784 + 2 * name.len() + keys.len() + values.len()
     }
 }
 

@@ -57,22 +57,32 @@ impl Bytes {
 // --- reclamation
 
 /// A slot as in `epoch::Slot`.
+#[derive(Default)]
 struct Slot {
     pinned: AtomicU64,
     store: AtomicUsize,
 }
 
-/// The epoch, one reader's slot, and for each of two stores which of two blocks its word leads to.
+impl Slot {
+    /// Of the store that it is pinned for.
+    fn pinned_for(&self, store: usize) -> Option<u64> {
+        let pinned = self.pinned.load(Acquire);
+        let is_for = self.store.load(Acquire) == store;
+        (pinned != 0 && is_for).then_some(pinned)
+    }
+}
+
+/// The epoch, one reader's slots (its own and a spare one), and for each of two stores which of two blocks its word leads to.
 struct Epoch {
     now: AtomicU64,
     /// As `Memory::safe`, for the one store that a model with it has.
     safe: AtomicU64,
-    slot: Slot,
+    slots: [Slot; 2],
     leads_to: [AtomicUsize; 2],
     blocks: [[Bytes; 2]; 2],
 }
 
-/// Stores by number, where 0 stands for more than one.
+/// Stores by number.
 const ONE: usize = 1;
 const TWO: usize = 2;
 
@@ -82,22 +92,30 @@ impl Epoch {
         Self {
             now: AtomicU64::new(1),
             safe: AtomicU64::new(0),
-            slot: Slot { pinned: AtomicU64::new(0), store: AtomicUsize::new(0) },
+            slots: Default::default(),
             leads_to: [AtomicUsize::new(0), AtomicUsize::new(0)],
             blocks: [block(), block()],
         }
     }
 
-    /// `Slot::pin`, with the fence of a reader whom no system call helps.
     fn pin(&self, store: usize) {
-        self.slot.store.store(store, Release);
-        self.slot.pinned.store(self.now.load(Acquire), Release);
+        self.pin_in(0, store);
+    }
+
+    /// `Slot::pin`, with the fence of a reader whom no system call helps.
+    fn pin_in(&self, slot: usize, store: usize) {
+        self.slots[slot].store.store(store, Release);
+        self.slots[slot].pinned.store(self.now.load(Acquire), Release);
         fence(SeqCst);
     }
 
-    /// `Drop for Guard`.
     fn unpin(&self) {
-        self.slot.pinned.store(0, Release);
+        self.unpin_in(0);
+    }
+
+    /// `Drop for Guard`.
+    fn unpin_in(&self, slot: usize) {
+        self.slots[slot].pinned.store(0, Release);
     }
 
     /// What a pinned reader does.
@@ -134,9 +152,8 @@ impl Epoch {
         let now = self.now.load(SeqCst);
         fence(SeqCst);
         let ended = self.now.compare_exchange(now, now + 1, SeqCst, SeqCst).unwrap_or_else(|later| later);
-        let pinned = self.slot.pinned.load(Acquire);
-        let reads = self.slot.store.load(Acquire);
-        let oldest = if pinned != 0 && (reads == 0 || reads == store) { pinned } else { u64::MAX };
+        let pinned = self.slots.iter().filter_map(|slot| slot.pinned_for(store));
+        let oldest = pinned.min().unwrap_or(u64::MAX);
         self.safe.fetch_max(oldest.min(now), AcqRel);
         (ended, oldest)
     }
@@ -161,8 +178,8 @@ fn what_a_pinned_reader_can_reach_is_not_freed() {
     mirrors(
         "
         let pinned = slot.pinned.load(Acquire);
-        let store = slot.store.load(Acquire);
-        if pinned != 0 && (store == 0 || store == ptr::from_ref(memory).addr()) {
+        let store = slot.store.load(Acquire) & !WRITES;
+        if pinned != 0 && store == ptr::from_ref(memory).addr() {
         ",
     );
     model(|| {
@@ -190,7 +207,7 @@ fn what_another_thread_found_safe_is_not_read() {
     mirrors(
         "
         let safe = memory.safe.0.load(Acquire);
-        self.0.pop_front_if(|&mut (epoch, _)| epoch < safe).map(|(_, item)| item)
+        if self.0.front()?.0 < safe { self.0.pop_front().map(|(_, item)| item) } else { None }
         ",
     );
     model(|| {
@@ -230,7 +247,7 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
                 drop(core.lock().unwrap());
             }
             let _ = self.epoch.now.compare_exchange(now, now + 1, SeqCst, SeqCst);
-            let pinned = self.epoch.slot.pinned.load(Acquire);
+            let pinned = self.epoch.slots[0].pinned.load(Acquire);
             let oldest = if pinned != 0 { pinned } else { u64::MAX };
             self.epoch.safe.fetch_max(oldest.min(now), AcqRel);
         }
@@ -259,7 +276,7 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
             let now = epoch.now.load(Acquire);
             let core = reader.lock().unwrap();
             let block = epoch.leads_to[0].load(Acquire);
-            epoch.slot.pinned.store(now, Release);
+            epoch.slots[0].pinned.store(now, Release);
             drop(core);
             assert_ne!(epoch.blocks[0][block].read(), SPOILT);
         });
@@ -278,20 +295,19 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
     });
 }
 
-/// `pin_slowly`: a reader within a reader says that it reads in more than one store, to the end of the outer pin.
+/// `pin_slowly`: a thread that is pinned for one store takes a spare slot to pin for another.
 #[test]
 fn a_reader_of_two_stores_keeps_both() {
-    mirrors("slot.store.store(0, Release);");
-    mirrors("Guard { word: &slot.nested, not_send: PhantomData }");
+    mirrors("Guard { word: &own.nested, not_send: PhantomData }");
     model(|| {
         let epoch = Arc::new(Epoch::new());
         let reader = {
             let epoch = Arc::clone(&epoch);
             thread::spawn(move || {
                 epoch.pin(ONE);
-                epoch.slot.store.store(0, Release);
-                fence(SeqCst);
+                epoch.pin_in(1, TWO);
                 assert_ne!(epoch.read(TWO), SPOILT);
+                epoch.unpin_in(1);
                 assert_ne!(epoch.read(ONE), SPOILT);
                 epoch.unpin();
             })
@@ -340,30 +356,60 @@ fn what_nobody_can_reach_is_freed() {
     });
 }
 
-/// `take_slot`: one thread at a time has a slot, and sees what the one before did in it.
+/// `take_slot`: one thread at a time has a slot, and sees what the one before did in it. A spare one is given back while it is
+/// pinned: nobody takes it before the pin has ended.
 #[test]
 fn a_slot_has_one_thread_at_a_time() {
-    mirrors("if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {");
+    mirrors(
+        "
+        if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
+        if slot.pinned.load(Acquire) == 0 {
+        ",
+    );
     mirrors(
         "
         if let Some(slot) = self.0.take() {
         slot.taken.store(false, Release);
         ",
     );
-    model(|| {
-        let taken = Arc::new((AtomicU32::new(0), Bytes::new(0)));
-        let visit = |taken: &(AtomicU32, Bytes)| {
-            if taken.0.load(Relaxed) == 0 && taken.0.swap(1, Acquire) == 0 {
-                taken.1.write(taken.1.read() + 1);
-                // `Drop for Seat`
-                taken.0.store(0, Release);
-            }
-        };
-        let other = Arc::clone(&taken);
-        let other = thread::spawn(move || visit(&other));
-        visit(&taken);
-        other.join().unwrap();
-    });
+    mirrors(
+        "
+        let spare = take_slot();
+        let guard = spare.pin(store);
+        spare.taken.store(false, Release);
+        guard
+        ",
+    );
+    #[derive(Default)]
+    struct Shared {
+        taken: AtomicU32,
+        pinned: AtomicU32,
+    }
+    for is_spare in [false, true] {
+        model(move || {
+            let slot = Arc::new((Shared::default(), Bytes::new(0)));
+            let visit = |(slot, used): &(Shared, Bytes), is_spare: bool| {
+                if slot.taken.load(Relaxed) != 0 || slot.taken.swap(1, AcqRel) != 0 {
+                    return;
+                }
+                if slot.pinned.load(Acquire) == 0 {
+                    slot.pinned.store(1, Release);
+                    if is_spare {
+                        slot.taken.store(0, Release);
+                    }
+                    used.write(used.read() + 1);
+                    slot.pinned.store(0, Release);
+                }
+                if !is_spare {
+                    slot.taken.store(0, Release);
+                }
+            };
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || visit(&other, is_spare));
+            visit(&slot, false);
+            other.join().unwrap();
+        });
+    }
 }
 
 // --- publication
@@ -556,25 +602,64 @@ fn two_inserts_may_miss_each_other() {
 
 // --- owners
 
-/// `Lock`: who has it sees what the one before did, and does it alone.
+/// `Lock`, whose word is odd while a thread has it: that thread sees what the one before did, and does it alone.
+struct Versioned {
+    word: AtomicU64,
+    held: Bytes,
+    /// What others read without the lock.
+    shown: [AtomicU32; 2],
+}
+
+impl Versioned {
+    fn new() -> Self {
+        let (word, shown) = (AtomicU64::new(0), [AtomicU32::new(0), AtomicU32::new(0)]);
+        Self { word, held: Bytes::new(0), shown }
+    }
+
+    fn try_lock(&self) -> Option<u64> {
+        let version = self.word.load(Relaxed) & !1;
+        let locked = self.word.compare_exchange(version, version + 1, Acquire, Relaxed);
+        locked.is_ok().then_some(version + 2)
+    }
+
+    fn change(&self) {
+        let next = loop {
+            match self.try_lock() {
+                Some(next) => break next,
+                None => thread::yield_now(),
+            }
+        };
+        self.held.write(self.held.read() + 1);
+        self.shown.iter().for_each(|shown| shown.store(shown.load(Relaxed) + 1, Release));
+        self.word.store(next, Release);
+    }
+
+    /// `HashIndex::watch` and `SortedIndex::watch`, once: what was read, and the version that it belongs to.
+    fn watch(&self) -> Option<([u32; 2], u64)> {
+        let seen = self.word.load(Acquire);
+        let found = self.shown.each_ref().map(|shown| shown.load(Acquire));
+        fence(Acquire);
+        (seen & 1 == 0 && self.word.load(Relaxed) == seen).then_some((found, seen))
+    }
+}
+
 #[test]
 fn a_lock_has_one_holder_at_a_time() {
-    mirrors("while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {");
-    mirrors("self.0.0.store(0, Release);");
+    mirrors(
+        "
+        let version = self.0.load(Relaxed) & !1;
+        let locked = self.0.compare_exchange(version, version + 1, Acquire, Relaxed);
+        locked.is_ok().then(|| Locked(self, version + 2))
+        ",
+    );
+    mirrors("self.0.0.store(self.1, Release);");
     model(|| {
-        let lock = Arc::new((AtomicU32::new(0), Bytes::new(0)));
-        let change = |lock: &(AtomicU32, Bytes)| {
-            while lock.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-                thread::yield_now();
-            }
-            lock.1.write(lock.1.read() + 1);
-            lock.0.store(0, Release);
-        };
+        let lock = Arc::new(Versioned::new());
         let other = Arc::clone(&lock);
-        let other = thread::spawn(move || change(&other));
-        change(&lock);
+        let other = thread::spawn(move || other.change());
+        lock.change();
         other.join().unwrap();
-        assert_eq!(lock.1.read(), 2);
+        assert_eq!((lock.held.read(), lock.word.load(Relaxed)), (2, 4));
     });
 }
 
@@ -807,6 +892,154 @@ fn a_leaf_that_was_replaced_is_not_unchanged() {
             assert_ne!(tree.states[0].load(Acquire), remembered, "the change is not in what was copied");
         }
         other.join().unwrap();
+    });
+}
+
+// --- snapshots and transactions
+
+/// `Memory::without_writers` and `Table::enter`: what runs while writers are kept out meets none of them. A writer that goes on
+/// sees the new snapshot.
+#[test]
+fn no_thread_writes_while_a_snapshot_opens() {
+    mirrors(
+        "
+        let pinned = epoch::pin_to_write(&self.inner.memory);
+        if self.inner.memory.newest.0.load(Acquire) != 0 { self.enter_slowly(pinned) } else { Ok(pinned) }
+        ",
+    );
+    mirrors("let is_closed = || self.newest.0.load(Acquire) & CLOSED != 0;");
+    mirrors(
+        "slots().filter(move |slot| slot.pinned.load(Acquire) != 0 && slot.store.load(Acquire) == store)",
+    );
+    mirrors("self.0.store(self.1, Release);");
+    mirrors(
+        "
+        word.store(closed.1 | CLOSED, Relaxed);
+        let mut turns = if platform::barrier::heavy() { 0 } else { TURNS };
+        while turns < TURNS && epoch::has_writers(self) {
+        ",
+    );
+    const CLOSED: u64 = 1;
+    model(|| {
+        struct Store {
+            epoch: Epoch,
+            newest: AtomicU64,
+            /// What writers change and the snapshot reads, and its generation.
+            pairs: Bytes,
+            opened: Bytes,
+        }
+        let store = Store {
+            epoch: Epoch::new(),
+            newest: AtomicU64::new(0),
+            pairs: Bytes::new(0),
+            opened: Bytes::new(0),
+        };
+        let store = Arc::new(store);
+        let writer = Arc::clone(&store);
+        let writer = thread::spawn(move || {
+            for _ in 0..2 {
+                writer.epoch.pin(ONE);
+                let newest = writer.newest.load(Acquire);
+                if newest & CLOSED == 0 {
+                    assert_eq!(newest >> 1, writer.opened.read().into());
+                    writer.pairs.write(writer.pairs.read() + 1);
+                }
+                writer.epoch.unpin();
+            }
+        });
+        store.newest.store(CLOSED, Relaxed);
+        fence(SeqCst);
+        // It does not wait here: it gives up, as after many turns.
+        let mut newest = 0;
+        if store.epoch.slots[0].pinned_for(ONE).is_none() {
+            assert_eq!(store.opened.read(), 0);
+            store.pairs.read();
+            store.opened.write(1);
+            newest = 1 << 1;
+        }
+        store.newest.store(newest, Release);
+        writer.join().unwrap();
+    });
+}
+
+/// `Past::prepare`: a writer that finds the root of the newest snapshot saved finds that root.
+#[test]
+fn a_saved_root_is_seen_with_its_generation() {
+    mirrors(
+        "
+        self.root.store(root, Release);
+        self.root_of.store(newest, Release);
+        ",
+    );
+    model(|| {
+        let past = Arc::new((AtomicU64::new(0), AtomicUsize::new(0), Bytes::new(0)));
+        let other = Arc::clone(&past);
+        let other = thread::spawn(move || {
+            if other.0.load(Acquire) == 1 {
+                assert_eq!((other.1.load(Acquire), other.2.read()), (7, 7));
+            }
+        });
+        past.2.write(7);
+        past.1.store(7, Release);
+        past.0.store(1, Release);
+        other.join().unwrap();
+    });
+}
+
+/// W1, `HashIndex::watch` and `SortedIndex::watch`: a value whose word has not changed is of one moment.
+#[test]
+fn what_is_read_under_one_version_is_of_one_moment() {
+    mirrors("let seen = word.load(Acquire);");
+    mirrors(
+        "
+        sync::atomic::fence(Acquire);
+        if word.load(Relaxed) == seen {
+        ",
+    );
+    mirrors(
+        "
+        sync::atomic::fence(Acquire);
+        if leaf.state().load(Relaxed) == seen {
+        ",
+    );
+    model(|| {
+        let pair = Arc::new(Versioned::new());
+        let writer = Arc::clone(&pair);
+        let writer = thread::spawn(move || writer.change());
+        if let Some(([one, two], _)) = pair.watch() {
+            assert_eq!(one, two);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// W2, `Transaction::is_unchanged`: a transaction that finds no word changed, that of batches among them, has met all of a commit
+/// or nothing.
+#[test]
+fn a_transaction_reads_no_half_of_a_commit() {
+    mirrors("self.snapshots.batches.fetch_add(1, AcqRel);");
+    mirrors("self.0.fetch_add(UNDER_WAY, AcqRel);");
+    mirrors("let same = self.words.iter().all(|(&word, &seen)| unsafe { &*word }.load(Acquire) == seen);");
+    const UNDER_WAY: u64 = 15;
+    model(|| {
+        let store = Arc::new((AtomicU64::new(0), [Versioned::new(), Versioned::new()]));
+        let commit = Arc::clone(&store);
+        let commit = thread::spawn(move || {
+            commit.0.fetch_add(1, AcqRel);
+            commit.1.iter().for_each(Versioned::change);
+            commit.0.fetch_add(UNDER_WAY, AcqRel);
+        });
+        let (batches, pairs) = &*store;
+        let begun = batches.load(Acquire);
+        if begun & UNDER_WAY == 0
+            && let [Some((one, first)), Some((two, second))] = pairs.each_ref().map(Versioned::watch)
+        {
+            let words = [(&pairs[0].word, first), (&pairs[1].word, second), (batches, begun)];
+            if words.iter().all(|(word, seen)| word.load(Acquire) == *seen) {
+                assert_eq!(one, two);
+            }
+        }
+        commit.join().unwrap();
     });
 }
 
