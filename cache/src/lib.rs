@@ -459,6 +459,10 @@ const GHOST_LINES: usize = PAGE / LINE / 4;
 /// taken after it was rebuilt. 7 pages have some 3,500 pairs, which takes 90 us.
 const MOST_PAGES: usize = 7;
 const SPLIT_PAGES: usize = 4;
+/// A block with fewer pairs is rebuilt smaller.
+const fn few(buckets: usize) -> usize {
+    buckets * SLOTS * 45 / 100
+}
 /// How far from its home a pair may be. The engine measured 86 % of the slots taken when the first pair finds none.
 const MAX_STEPS: usize = tuned(7, 2);
 /// The fingerprints of a ghost line. The first of its 32 words is the ring's hand.
@@ -1132,8 +1136,9 @@ type Gone = (Vec<u8>, Vec<u8>, Cause);
 
 /// What only the holder of the lock touches: L1.
 struct State {
-    /// The limits.
+    /// The limits. `bytes` is above the capacity as long as `shrink_to` has still to evict.
     bytes: usize,
+    capacity: usize,
     entries: usize,
     /// All memory of the cache. That of the index and the rest but segments and spare runs is a part of it.
     used: usize,
@@ -1164,12 +1169,12 @@ struct State {
     random: u64,
     /// The position of the pair that is being written anew: it is not evicted.
     guarded: u32,
-    /// The bytes that the index could not get when it last wanted to grow, and for which hash.
+    /// The bytes that the index could not get when it last wanted to grow.
     wanted: usize,
-    wanted_for: Hash,
-    /// Hashes whose blocks have few pairs.
-    thin: Vec<Hash>,
-    /// How many blocks there are of each depth.
+    /// The first hash of the block that is next to be looked at for few pairs.
+    hand: u64,
+    /// The pages of all blocks, and how many blocks there are of each depth.
+    index_pages: usize,
     depths: [u32; LINE],
     /// The segment that is being looked through for expired pairs.
     visit: Option<Visit>,
@@ -1212,9 +1217,9 @@ impl State {
             .saturating_add(self.limbo_bytes)
     }
 
-    /// Whether `shrink_to` has still to evict.
-    fn is_shrinking(&self) -> bool {
-        self.used.saturating_sub(self.limbo_bytes) > self.bytes
+    /// Whether the blocks have few pairs.
+    fn is_sparse(&self) -> bool {
+        self.index_pages > 1 && self.pairs() < few(self.index_pages * BUCKETS)
     }
 
     /// Gives up free numbers of segments at the end of their list, since they cost memory, too. The next segments get the lowest
@@ -1941,10 +1946,6 @@ impl Writer<'_> {
         // Where segments are small beside the whole, one more is free, so that few writes have to wait for a sweep's end.
         let spares = if self.state.bytes / 512 >= self.state.standard { 3 } else { 2 };
         let enough = spares * self.state.standard + self.state.wanted;
-        if self.state.wanted > 0 && self.state.available() >= enough {
-            self.state.wanted = 0;
-            self.grow(self.state.wanted_for);
-        }
         let mut left = 8 * bytes;
         for _ in 0..32 {
             if self.state.available() >= enough {
@@ -1955,17 +1956,6 @@ impl Writer<'_> {
                 _ => return,
             }
         }
-    }
-
-    /// Finds a place while `shrink_to` evicts: no write waits for that or is refused. It has swept more than it adds.
-    fn allot_while_shrinking(&mut self, queue: Queue, over: u64, size: usize) -> Option<u32> {
-        if !self.state.is_shrinking() {
-            return None;
-        }
-        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
-        let place = self.allot(queue, over, size, false);
-        self.state.bytes = bytes;
-        place
     }
 
     /// Finds a place for a record, and evicts for it. `None` after a bounded number of steps.
@@ -2004,21 +1994,14 @@ impl Writer<'_> {
                 return None;
             }
             // Where segments are few, what is cleaned may have to be cleaned again at once.
-            let swept = self.sweep_for_memory(64, left > most / 2);
-            let is_thin = (swept.is_none() || size > self.state.large()) && !self.state.thin.is_empty();
-            if is_thin && swept.is_none() {
-                self.thin_out_beyond();
-            } else if is_thin {
-                self.thin_out_all();
-            }
-            match swept {
+            match self.sweep_for_memory(64, left > most / 2) {
                 Some(swept) => left = left.saturating_sub(swept),
-                None if is_thin => {}
-                None if !is_last => {
-                    self.note_all_blocks();
-                    is_last = true;
-                }
-                None => return None,
+                None if is_last => return None,
+                None => is_last = true,
+            }
+            // A large record may need what the index no longer does.
+            if is_last || size > self.state.large() {
+                self.thin_out_all();
             }
         }
     }
@@ -2072,13 +2055,12 @@ impl Writer<'_> {
         if self.state.pages.spare() > most.max(SPARE) {
             self.state.release();
         }
+        if self.state.bytes > self.state.capacity {
+            self.shrink(32);
+        }
         // One block is enough for one write.
-        if !self.has_rebuilt
-            && let Some(hash) = self.state.thin.pop()
-            && self.thin_out(hash) == Rebuilt::NoMemory
-        {
-            // Another write tries again.
-            self.state.thin.push(hash);
+        if !self.has_rebuilt && self.state.is_sparse() {
+            self.thin_out();
         }
     }
 
@@ -2167,12 +2149,7 @@ impl Writer<'_> {
         let Found { block, home, steps, slot } = found;
         found.bucket().tags.flip(slot, hash.tag());
         (0..steps).for_each(|step| block.bucket(block.after(home, step)).count_passed(false));
-        let live = block.live() - 1;
-        block.head().live.store(live as u32, Relaxed);
-        let few = block.buckets() * SLOTS * 45 / 100;
-        if (live == few || live < few && live.is_multiple_of(64)) && (block.pages > 1 || block.depth() > 0) {
-            self.state.thin.push(hash);
-        }
+        block.head().live.store(block.live() as u32 - 1, Relaxed);
         self.kill(found.position().load(Relaxed));
     }
 
@@ -2207,7 +2184,6 @@ impl Writer<'_> {
                 Rebuilt::NoMemory => {
                     let directory = Directory::bytes(self.cache.directory().depth + 1);
                     self.state.wanted = directory.max(2 * pages * PAGE);
-                    self.state.wanted_for = hash;
                     return false;
                 }
                 Rebuilt::NoSlot => {}
@@ -2236,52 +2212,35 @@ impl Writer<'_> {
         pairs.div_ceil(BUCKETS * SLOTS * 65 / 100).max(1)
     }
 
-    /// Looks at all blocks. Some may have had no memory to become smaller when they had too few pairs.
-    fn note_all_blocks(&mut self) {
-        let mut next = Some(0);
-        while let Some(from) = next {
-            self.state.thin.push(Hash(from));
-            next = Hash(from).next_block(self.cache.block(Hash(from)).depth());
-        }
-    }
-
-    /// Gives back the memory of blocks that have few pairs, also of those that become neighbours thereby.
+    /// Gives back the memory of the blocks that have few pairs, also of those that become neighbours thereby.
     fn thin_out_all(&mut self) {
-        while let Some(hash) = self.state.thin.pop() {
-            self.thin_out(hash);
+        let blocks = |state: &State| state.depths.iter().sum::<u32>();
+        let mut left = blocks(&self.state);
+        while left > 0 && self.state.is_sparse() {
+            left = if self.thin_out() { blocks(&self.state) } else { left - 1 };
         }
     }
 
-    /// The same beyond the limit: a block that is to become smaller needs memory first.
-    fn thin_out_beyond(&mut self) {
-        let bytes = mem::replace(&mut self.state.bytes, usize::MAX - 1);
-        self.thin_out_all();
-        self.state.bytes = bytes;
-    }
-
-    /// Rebuilds a block that has few pairs, alone or together with its neighbour, and is then to look at the new one.
+    /// Looks at the next block. If it has few pairs, rebuilds it alone or together with its neighbour.
     #[cold]
-    fn thin_out(&mut self, hash: Hash) -> Rebuilt {
-        let directory = self.cache.directory();
+    fn thin_out(&mut self) -> bool {
+        let (hash, directory) = (Hash(self.state.hand), self.cache.directory());
         let block = self.cache.block(hash);
         let (live, depth) = (block.live(), block.depth());
-        if live > block.buckets() * SLOTS * 45 / 100 {
-            return Rebuilt::Done;
+        self.state.hand = hash.next_block(depth).unwrap_or(0);
+        if live > few(block.buckets()) {
+            return false;
         }
         if depth > 0 {
             let neighbour = Hash(hash.0 ^ 1 << (64 - depth));
             let other = directory.block(neighbour.top(directory.depth));
             let pages = Self::pages_for(live + other.live());
             if other.depth() == depth && pages < MOST_PAGES {
-                let rebuilt = self.rebuild(hash, pages, depth - 1);
-                if rebuilt == Rebuilt::Done {
-                    self.state.thin.push(hash);
-                }
-                return rebuilt;
+                return self.rebuild(hash, pages, depth - 1) == Rebuilt::Done;
             }
         }
         let pages = Self::pages_for(live);
-        if pages < block.pages { self.rebuild(hash, pages, depth) } else { Rebuilt::Done }
+        pages < block.pages && self.rebuild(hash, pages, depth) == Rebuilt::Done
     }
 
     /// Puts new blocks, of so many pages each, in the place of the block of this hash: one; or two that are deeper by one; or one
@@ -2327,8 +2286,10 @@ impl Writer<'_> {
             }
         }
         self.state.depths[depth] += count as u32;
+        self.state.index_pages += count * pages;
         for old in olds.into_iter().flatten() {
             self.state.depths[old_depth] -= 1;
+            self.state.index_pages -= old.pages;
             self.retire(Retired::Pages(old.at, old.bytes()), old.bytes());
         }
         // No block needs the last bit.
@@ -2409,9 +2370,9 @@ impl Writer<'_> {
     fn fits(&self, size: usize, old: usize) -> bool {
         let state = &*self.state;
         let large = |size| if size > state.large() { pages::whole(size) } else { 0 };
-        let numbers = (state.bytes / state.standard).min(SEGMENTS);
+        let numbers = (state.capacity / state.standard).min(SEGMENTS);
         let others = State::bare() + numbers * Segment::COST + 3 * state.standard;
-        (large(size) + large(old)).saturating_add(others) <= state.bytes
+        (large(size) + large(old)).saturating_add(others) <= state.capacity
     }
 
     /// A deadline so many milliseconds from now, or `NEVER`.
@@ -2450,9 +2411,7 @@ impl Writer<'_> {
             } else {
                 self.state.segments[(self.state.guarded >> OFFSET_BITS) as usize].queue
             };
-            let place = self.allot_evicting(queue, over, size);
-            let place = place.or_else(|| self.allot_while_shrinking(queue, over, size));
-            place.is_some_and(|position| {
+            self.allot_evicting(queue, over, size).is_some_and(|position| {
                 self.write_record(position, pair);
                 self.publish(key, hash, position, size)
             })
@@ -2540,7 +2499,7 @@ impl Writer<'_> {
             self.retire(Retired::Pages(block.at, block.bytes()), block.bytes());
         }
         let state = &mut *self.state;
-        (state.depths, state.depths[0]) = ([0; LINE], 1);
+        (state.depths, state.depths[0], state.index_pages) = ([0; LINE], 1, 1);
         state.totals = [Total::default(); 2];
         state.open.clear();
         for number in 0..state.segments.len() {
@@ -2550,7 +2509,7 @@ impl Writer<'_> {
                 self.state.emptied.push(number);
             }
         }
-        (self.state.thin, self.state.wanted) = (Vec::new(), 0);
+        (self.state.hand, self.state.wanted) = (0, 0);
         self.collect();
         self.reclaim();
         true
@@ -2642,6 +2601,7 @@ impl Cache {
         depths[0] = 1;
         let state = State {
             bytes,
+            capacity: bytes,
             entries: options.entries.unwrap_or(usize::MAX),
             used: State::bare(),
             overhead: State::bare(),
@@ -2665,8 +2625,8 @@ impl Cache {
             random: 0x9e37_79b9_7f4a_7c15,
             guarded: NOWHERE,
             wanted: 0,
-            wanted_for: Hash(0),
-            thin: Vec::new(),
+            hand: 0,
+            index_pages: 1,
             depths,
             visit: None,
             flights: None,
@@ -3036,7 +2996,7 @@ impl Cache {
 
     /// The capacity in bytes, if it has one.
     pub fn capacity(&self) -> Option<usize> {
-        Some(lock(&self.inner.state).bytes).filter(|&bytes| bytes < usize::MAX)
+        Some(lock(&self.inner.state).capacity).filter(|&bytes| bytes < usize::MAX)
     }
 
     /// The most pairs that it holds, if that is limited.
@@ -3087,7 +3047,8 @@ impl Cache {
         self.inner.write(|writer| writer.resize(bytes));
         // Of eight pairs that are swept one goes at least, so this ends also while others write.
         let most = 1000 + self.len() / 64;
-        (0..most).any(|_| self.inner.write(|writer| writer.shrink()));
+        let step = |writer: &mut Writer<'_>| writer.shrink((writer.state.pairs() / 16).clamp(16, 1024));
+        (0..most).any(|_| self.inner.write(step));
         Ok(())
     }
 
@@ -3182,28 +3143,29 @@ impl Writer<'_> {
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
         while state.release() {}
-        (state.bytes, state.standard) = (bytes, State::standard_of(bytes).min(most));
+        (state.capacity, state.bytes) = (bytes, state.bytes.max(bytes));
+        state.standard = State::standard_of(bytes).min(most);
         state.was_full = false;
-        self.note_all_blocks();
     }
 
-    /// Evicts some pairs if the cache takes more than its capacity. Returns whether it no longer does.
-    fn shrink(&mut self) -> bool {
-        // What is retired now is free after three steps, unless a reader holds it.
-        for _ in 0..3 {
-            self.reclaim();
-        }
-        while self.state.used > self.state.bytes && self.state.release() {}
-        if !self.state.is_shrinking() {
+    /// Sweeps some records if the cache takes more than its capacity. Returns whether it no longer does. Its limit goes down step
+    /// by step, so that writes have room meanwhile.
+    fn shrink(&mut self, records: usize) -> bool {
+        self.reclaim();
+        let depth = self.cache.directory().depth;
+        let state = &mut *self.state;
+        while state.used > state.capacity && state.release() {}
+        // To sweep and to rebuild a block takes memory first.
+        let needs = 4 * state.standard + 2 * MOST_PAGES * PAGE + Directory::bytes(depth);
+        let needs = if state.used > state.capacity { needs } else { 0 };
+        state.bytes = state.bytes.min(state.used + needs).max(state.capacity);
+        if state.used.saturating_sub(state.limbo_bytes) <= state.capacity {
             return true;
         }
-        let is_empty = self.state.pairs() == 0;
-        if is_empty {
-            self.note_all_blocks();
-        }
-        self.thin_out_beyond();
-        self.sweep_for_memory((self.state.pairs() / 16).clamp(16, 1024), true);
+        let was_empty = state.pairs() == 0;
+        self.sweep_for_memory(records, true);
+        self.thin_out_all();
         self.state.give_up_numbers();
-        is_empty && self.state.thin.is_empty()
+        was_empty && self.state.limbo_bytes == 0
     }
 }
