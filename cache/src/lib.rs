@@ -1077,12 +1077,15 @@ struct Visit {
     logs: u32,
 }
 
-/// Why a segment is swept.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How a segment is swept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    Evict,
     /// Most of it is dead. What lives is copied.
     Clean,
+    /// By the policy.
+    Evict,
+    /// All goes.
+    Drop,
 }
 
 #[derive(Clone, Copy)]
@@ -1097,10 +1100,8 @@ enum Verdict {
     Dead,
     Dropped,
     Kept,
-    /// The segment, of which it is the only record, went to the end of a queue.
+    /// The segment went to the end of a queue.
     Requeued,
-    /// There is no room to keep it, and it must be kept.
-    Stuck,
 }
 
 /// How an attempt to rebuild a block ended.
@@ -1766,10 +1767,6 @@ impl Writer<'_> {
                         done.bytes -= size;
                         return done;
                     }
-                    Verdict::Stuck => {
-                        self.state.segments[number].swept -= size;
-                        return done;
-                    }
                 }
                 if done.dropped >= drops {
                     break;
@@ -1791,20 +1788,22 @@ impl Writer<'_> {
         let size = record.size(self.cache.unit);
         let keeps = match task {
             Task::Clean => Some((queue, uses)),
-            Task::Evict => self.state.verdict(queue, uses, size),
+            _ if position == self.state.guarded => Some((queue, uses)),
+            // Bounds the work for one write: of eight bytes one goes, however much it was used.
+            Task::Evict if self.state.kept <= 2 * self.state.standard => {
+                self.state.verdict(queue, uses, size)
+            }
+            _ => None,
         };
-        // Bounds the work for one write: of eight bytes one goes, however much it was used.
-        let is_tired = task == Task::Evict && self.state.kept > 2 * self.state.standard;
-        let keeps = keeps.filter(|_| !is_tired).or((position == self.state.guarded).then_some((queue, uses)));
-        if let Some((queue, uses)) = keeps {
-            match self.keep(number, found, position, queue, uses) {
-                Verdict::Stuck if position != self.state.guarded => {}
-                kept => {
-                    if task == Task::Evict {
-                        self.state.kept += size;
-                    }
-                    return kept;
-                }
+        if let Some((to, uses)) = keeps {
+            if let Some(kept) = self.keep(number, found, position, to, uses) {
+                self.state.kept += if task == Task::Evict { size } else { 0 };
+                return kept;
+            }
+            // There is no room for a copy. Others make some first for the pair that is being written.
+            if position == self.state.guarded {
+                self.requeue(number, queue);
+                return Verdict::Requeued;
             }
         }
         let line = found.block.ghosts(hash);
@@ -1816,31 +1815,43 @@ impl Writer<'_> {
         Verdict::Dropped
     }
 
-    /// Copies a record to the end of a queue. A segment that has no other record goes there as it is.
-    fn keep(&mut self, number: usize, found: Found, position: u32, queue: Queue, uses: u32) -> Verdict {
+    /// Moves a segment to the end of a queue. It is swept from its start again.
+    fn requeue(&mut self, number: usize, queue: Queue) {
+        let state = &mut *self.state;
+        state.unqueue(number);
+        state.queues[queue as usize].push_back(number);
+        let segment = &mut state.segments[number];
+        segment.swept = 0;
+        let (pairs, bytes) = (segment.live, segment.live_bytes);
+        let from = mem::replace(&mut segment.queue, queue);
+        state.totals[from as usize].pairs -= pairs;
+        state.totals[from as usize].bytes -= bytes;
+        state.totals[queue as usize].pairs += pairs;
+        state.totals[queue as usize].bytes += bytes;
+        if state.victim.is_some_and(|victim| victim.segment == number) {
+            state.victim = None;
+        }
+    }
+
+    /// Copies a record to the end of a queue, if there is room. A segment that has no other record goes there as it is.
+    fn keep(
+        &mut self,
+        number: usize,
+        found: Found,
+        position: u32,
+        queue: Queue,
+        uses: u32,
+    ) -> Option<Verdict> {
         let record = self.cache.record(position);
         let size = record.size(self.cache.unit);
-        let state = &mut *self.state;
-        let segment = &mut state.segments[number];
-        if segment.filled == size && size > state.standard / 4 * 3 {
-            segment.swept = 0;
-            state.unqueue(number);
-            let from = mem::replace(&mut state.segments[number].queue, queue);
-            state.queues[queue as usize].push_back(number);
-            for (total, grows) in [(from, false), (queue, true)] {
-                let total = &mut state.totals[total as usize];
-                let change = |value: usize, by| if grows { value + by } else { value - by };
-                (total.pairs, total.bytes) = (change(total.pairs, 1), change(total.bytes, size));
-            }
-            if state.victim.is_some_and(|victim| victim.segment == number) {
-                state.victim = None;
-            }
+        if self.state.segments[number].filled == size && size > self.state.large() {
+            self.requeue(number, queue);
             found.bucket().set_uses(found.slot, uses);
-            return Verdict::Requeued;
+            return Some(Verdict::Requeued);
         }
         let pair = record.pair();
         let over = pair.deadline.saturating_add(self.cache.stale);
-        let Some(copy) = self.allot(queue, over, size, true) else { return Verdict::Stuck };
+        let copy = self.allot(queue, over, size, true)?;
         self.write_record(copy, pair);
         self.enliven(copy, size);
         found.position().store(copy, Release);
@@ -1849,7 +1860,7 @@ impl Writer<'_> {
             self.state.guarded = copy;
         }
         self.kill(position);
-        Verdict::Kept
+        Some(Verdict::Kept)
     }
 
     fn write_record(&mut self, position: u32, pair: Pair<'_>) {
@@ -1879,9 +1890,9 @@ impl Writer<'_> {
     }
 
     /// Chooses the segment to sweep for memory.
-    fn choose(&mut self, may_clean: bool) -> Option<Victim> {
+    fn choose(&mut self, task: Task) -> Option<Victim> {
         if self.state.victim.is_none() {
-            let is_dead = may_clean && self.state.dead() > self.state.mapped() / 4;
+            let is_dead = task == Task::Clean && self.state.dead() > self.state.mapped() / 4;
             let cleaned = if is_dead { self.most_dead() } else { None };
             self.state.victim = cleaned.or_else(|| {
                 let queue = self.next_queue();
@@ -1921,10 +1932,11 @@ impl Writer<'_> {
         (part(segment) < 128).then_some(Victim { segment: number, task: Task::Clean })
     }
 
-    /// Sweeps so many records for memory. Returns the bytes gone through, `None` if there is nothing to sweep.
-    fn sweep_for_memory(&mut self, records: usize, may_clean: bool) -> Option<usize> {
-        let Victim { segment, task } = self.choose(may_clean)?;
-        let done = self.sweep(segment, task, records, usize::MAX);
+    /// Sweeps so many records for memory, in no gentler way than this. Returns the bytes gone through, `None` if there is
+    /// nothing to sweep.
+    fn sweep_for_memory(&mut self, records: usize, least: Task) -> Option<usize> {
+        let Victim { segment, task } = self.choose(least)?;
+        let done = self.sweep(segment, task.max(least), records, usize::MAX);
         self.collect();
         self.end_sweep(segment);
         Some(done.bytes + 64)
@@ -1951,7 +1963,7 @@ impl Writer<'_> {
             if self.state.available() >= enough {
                 return;
             }
-            match self.sweep_for_memory(8, true) {
+            match self.sweep_for_memory(8, Task::Clean) {
                 Some(swept) if swept < left => left -= swept,
                 _ => return,
             }
@@ -1993,8 +2005,13 @@ impl Writer<'_> {
             if left == 0 {
                 return None;
             }
-            // Where segments are few, what is cleaned may have to be cleaned again at once.
-            match self.sweep_for_memory(64, left > most / 2) {
+            // Where segments are few and records large, copies may take as much memory as is freed.
+            let task = match left * 4 / most {
+                0 => Task::Drop,
+                1 => Task::Evict,
+                _ => Task::Clean,
+            };
+            match self.sweep_for_memory(64, task) {
                 Some(swept) => left = left.saturating_sub(swept),
                 None if is_last => return None,
                 None => is_last = true,
@@ -2032,12 +2049,10 @@ impl Writer<'_> {
             self.collect();
         }
         // All were used of late. One goes all the same.
-        self.state.kept = usize::MAX / 2;
         let queue = self.next_queue();
         if let Some(&segment) = self.state.queues[queue as usize].front() {
-            self.sweep(segment, Task::Evict, 64, 1);
+            self.sweep(segment, Task::Drop, 64, 1);
         }
-        self.state.kept = 0;
     }
 
     /// Some of the work that is due: expired segments, dead and free memory, thin blocks.
@@ -3163,7 +3178,7 @@ impl Writer<'_> {
             return true;
         }
         let was_empty = state.pairs() == 0;
-        self.sweep_for_memory(records, true);
+        self.sweep_for_memory(records, Task::Clean);
         self.thin_out_all();
         self.state.give_up_numbers();
         was_empty && self.state.limbo_bytes == 0
