@@ -78,11 +78,15 @@ enum Command {
     /// Shows a value
     ///
     /// A terminal gets it as text on one line. A program gets its bytes as they are, and a line end.
+    #[command(visible_alias = "select")]
     Get(pairs::OfFile<pairs::Get>),
     /// Shows pairs of a table: of a sorted one in order, of a hash table in any
     Scan(pairs::OfFile<pairs::Scan>),
     /// Writes a pair, whether its key was there or not
+    #[command(visible_alias = "upsert")]
     Set(pairs::OfFile<pairs::Set>),
+    /// Writes a pair, and fails where its key is there
+    Insert(pairs::OfFile<pairs::Set>),
     /// Deletes a pair
     Delete(pairs::OfFile<pairs::Delete>),
     /// Takes commands one after another, with completion and a history
@@ -189,7 +193,8 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         Command::Info { file } => commands::info(&file, limit),
         Command::Get(of) => pairs::get_of_file(&of, limit),
         Command::Scan(of) => pairs::scan_of_file(&of, limit),
-        Command::Set(of) => pairs::set_of_file(&of, limit),
+        Command::Set(of) => pairs::write_of_file(&of, limit, pairs::set),
+        Command::Insert(of) => pairs::write_of_file(&of, limit, pairs::insert),
         Command::Delete(of) => pairs::delete_of_file(&of, limit),
         #[cfg(not(target_family = "wasm"))]
         Command::Shell { file, write } => shell::run(&file, limit, write),

@@ -1,4 +1,4 @@
-//! Looks at single pairs and changes them: `get`, `set`, `delete` and `scan`, of a file or in the shell.
+//! Looks at single pairs and changes them: `get`, `set`, `insert`, `delete` and `scan`, of a file or in the shell.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -115,9 +115,10 @@ pub(crate) fn scan_of_file(of: &OfFile<Scan>, limit: Option<usize>) -> Done {
     scan(&read(&of.file, limit)?, &of.what)
 }
 
-pub(crate) fn set_of_file(of: &OfFile<Set>, limit: Option<usize>) -> Done {
+/// Has `write`, which is [`set`] or [`insert`], write a pair to a file.
+pub(crate) fn write_of_file(of: &OfFile<Set>, limit: Option<usize>, write: fn(&Store, &Set) -> Done) -> Done {
     let store = open(&of.file, limit, of.what.index.is_none())?;
-    let done = set(&store, &of.what)?;
+    let done = write(&store, &of.what)?;
     store.close()?;
     Ok(done)
 }
@@ -149,6 +150,25 @@ pub(crate) fn get(store: &Store, get: &Get) -> Done {
 
 /// Writes a pair, whether its key was there or not.
 pub(crate) fn set(store: &Store, set: &Set) -> Done {
+    let (table, key, value) = pair(store, set)?;
+    table.upsert(key, value)?;
+    Ok(OK)
+}
+
+/// Writes a pair. Where its key is there it fails.
+pub(crate) fn insert(store: &Store, set: &Set) -> Done {
+    let (table, key, value) = pair(store, set)?;
+    if table.insert(key, value)? {
+        return Ok(OK);
+    }
+    let Place { table, key, .. } = &set.place;
+    let (table, key) = (table.escape_debug(), key.escape_debug());
+    tell(&format!("table \"{table}\" has the key \"{key}\" already: `set` overwrites it"));
+    Ok(FAILED)
+}
+
+/// The table to write to, which may be new, and the pair as it is stored.
+fn pair(store: &Store, set: &Set) -> Result<(Table, Vec<u8>, Vec<u8>), Failure> {
     let table = match set.index {
         None => find(store, &set.place.table)?,
         Some(index) => {
@@ -166,8 +186,8 @@ pub(crate) fn set(store: &Store, set: &Set) -> Done {
     };
     let value =
         if set.value64 { base64("VALUE", &set.value)? } else { value_of(table.codecs().1, &set.value)? };
-    table.upsert(set.place.stored(&table)?, value)?;
-    Ok(OK)
+    let key = set.place.stored(&table)?;
+    Ok((table, key, value))
 }
 
 /// Deletes a pair. Where there is none it fails.

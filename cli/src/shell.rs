@@ -39,11 +39,15 @@ enum Command {
     /// Shows the tables
     Tables,
     /// Shows a value: get TABLE KEY
+    #[command(visible_alias = "select")]
     Get(Get),
     /// Shows pairs: scan TABLE, with --prefix, --gte, --gt, --lte, --lt, --reverse, --limit
     Scan(Scan),
     /// Writes a pair: set TABLE KEY VALUE; --index hash or sorted makes the table
+    #[command(visible_alias = "upsert")]
     Set(Set),
+    /// Writes a pair, and fails where its key is there: insert TABLE KEY VALUE
+    Insert(Set),
     /// Deletes a pair: delete TABLE KEY
     Delete(Delete),
     /// Ends the shell
@@ -51,7 +55,7 @@ enum Command {
     Exit,
 }
 
-const COMMANDS: [&str; 7] = ["tables", "get", "scan", "set", "delete", "help", "exit"];
+const COMMANDS: [&str; 8] = ["tables", "get", "scan", "set", "insert", "delete", "help", "exit"];
 
 /// How many keys are offered to choose from.
 const KEYS: usize = 50;
@@ -142,10 +146,13 @@ fn execute(store: &Store, line: &str) -> Option<u8> {
         Command::Tables => tables(store),
         Command::Get(get) => pairs::get(store, &get),
         Command::Scan(scan) => pairs::scan(store, &scan),
-        Command::Set(_) | Command::Delete(_) if store.is_read_only() => Err(Failure::Other(
-            "the file was opened for reading alone: `twindex shell --write` opens it for writing".into(),
-        )),
+        Command::Set(_) | Command::Insert(_) | Command::Delete(_) if store.is_read_only() => {
+            Err(Failure::Other(
+                "the file was opened for reading alone: `twindex shell --write` opens it for writing".into(),
+            ))
+        }
         Command::Set(set) => pairs::set(store, &set),
+        Command::Insert(set) => pairs::insert(store, &set),
         Command::Delete(delete) => pairs::delete(store, &delete),
         Command::Exit => return None,
     };

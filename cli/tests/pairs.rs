@@ -47,7 +47,12 @@ fn set_get_and_delete() {
     let run = |words: &[&str]| on(&path, words);
     assert_eq!(run(&["get", "users", "ada"]).expect(0).out, "1815\n");
     run(&["set", "users", "ada", "1852"]).expect(0);
-    assert_eq!(run(&["get", "users", "ada"]).expect(0).out, "1852\n");
+    assert_eq!(run(&["select", "users", "ada"]).expect(0).out, "1852\n");
+    let there = "twindex: table \"users\" has the key \"ada\" already: `set` overwrites it\n";
+    assert_eq!(run(&["insert", "users", "ada", "1"]).expect(1).err, there);
+    run(&["insert", "users", "new", "1"]).expect(0);
+    run(&["upsert", "users", "new", "2"]).expect(0);
+    assert_eq!(run(&["get", "users", "new"]).expect(0).out, "2\n");
     run(&["delete", "users", "ada"]).expect(0);
     let missing = "twindex: table \"users\" has no key \"ada\"\n";
     assert_eq!(run(&["get", "users", "ada"]).expect(1).err, missing);
