@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use hashbrown::HashMap;
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
 use crate::command::System;
 use crate::options::Options;
@@ -42,8 +42,8 @@ macro_rules! twindex {
         }
     };
 }
-twindex!(TwindexHash, Index::Hash);
-twindex!(TwindexSorted, Index::Sorted);
+twindex!(TwindexHash, IndexKind::Hash);
+twindex!(TwindexSorted, IndexKind::Sorted);
 
 impl Session for &Table {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {

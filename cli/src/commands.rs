@@ -8,7 +8,7 @@ use std::path::Path;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
 use twindex_durable::format::decode_codecs;
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 
 use crate::bar;
@@ -240,7 +240,7 @@ impl Import<'_> {
             .map(|table| table.index());
         let index = match line.index.as_deref() {
             Some(index) => index.parse().map_err(|error| wrong(format!("{error}")))?,
-            None => there.unwrap_or(Index::Hash),
+            None => there.unwrap_or(IndexKind::Hash),
         };
         let options = TableOptions::new(index);
         let options = match line.keys.as_deref() {

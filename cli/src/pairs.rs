@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::value::RawValue;
 use twindex_codec::tuple;
-use twindex_durable::twindex::{Index, TableOptions, prefix_range};
+use twindex_durable::twindex::{IndexKind, TableOptions, prefix_range};
 use twindex_durable::{Store, Table};
 
 use crate::commands::{Done, open, read, to_stdout};
@@ -53,7 +53,7 @@ pub(crate) struct Set {
     value64: bool,
     /// Makes the table with this index where there is none: hash or sorted
     #[arg(long)]
-    index: Option<Index>,
+    index: Option<IndexKind>,
     /// The codec of a new table's keys; `str` by default
     #[arg(long, requires = "index", value_name = "CODEC")]
     keys: Option<String>,
@@ -224,7 +224,7 @@ pub(crate) fn scan(store: &Store, scan: &Scan) -> Done {
 type Pairs = Box<dyn Iterator<Item = (Vec<u8>, Vec<u8>)>>;
 
 fn pairs(table: &Table, scan: &Scan) -> Result<Pairs, Failure> {
-    if table.index() == Index::Hash && scan.is_whole() {
+    if table.index() == IndexKind::Hash && scan.is_whole() {
         return Ok(Box::new(table.iter()?));
     }
     let range = scan.range(table.codecs().0)?;

@@ -13,7 +13,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use twindex_durable::Store;
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 
 use crate::commands::{Done, open, read, to_stdout};
 use crate::outcome::{FAILED, Failure, OK, tell};
@@ -269,7 +269,7 @@ impl Words {
     /// The first keys that start with what was written.
     fn keys(&self, table: &str, started: &str) -> Vec<String> {
         let Ok(Some(table)) = self.store.find_table(table) else { return Vec::new() };
-        if table.index() != Index::Sorted || table.codecs().0 != "str" {
+        if table.index() != IndexKind::Sorted || table.codecs().0 != "str" {
             return Vec::new();
         }
         let Ok(found) = table.prefix(started.trim_start_matches('\'')) else { return Vec::new() };
@@ -314,8 +314,8 @@ mod tests {
     #[test]
     fn commands_tables_keys_and_options_are_completed() {
         let store = Store::new();
-        store.table("users", Index::Hash).unwrap();
-        let options = twindex_durable::twindex::TableOptions::new(Index::Sorted).keys("str");
+        store.table("users", IndexKind::Hash).unwrap();
+        let options = twindex_durable::twindex::TableOptions::new(IndexKind::Sorted).keys("str");
         let log = store.table_with("log 2", options).unwrap();
         log.insert_many(&[("2026-11-01", ""), ("2026-11-02", ""), ("2025", ""), ("2026 x", "")]).unwrap();
         let words = Words { store };

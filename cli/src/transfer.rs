@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar};
 use twindex_cluster::{Error, Options, blocking};
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Store, Table};
 
 use crate::bar;
@@ -249,7 +249,7 @@ pub(crate) fn pull(servers: &Servers, path: &Path, limit: Option<usize>) -> Done
         .tables()?
         .iter()
         // Counting a hash table takes as long as pulling it.
-        .filter(|table| table.index() == Index::Sorted)
+        .filter(|table| table.index() == IndexKind::Sorted)
         .map(|table| Ok((table.name().to_owned(), table.len()?)))
         .collect::<Result<_, Failure>>()?;
     for table in cluster.tables()? {

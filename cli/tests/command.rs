@@ -13,7 +13,7 @@ use twindex_cache::{Cache, CacheOptions};
 use twindex_codec::tuple::{self, Null};
 use twindex_codec::{decimal, int};
 use twindex_durable::format::encode_codecs;
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Options, Store, Table};
 
 use crate::common::{ran, twindex};
@@ -22,13 +22,13 @@ fn store() -> (TempDir, PathBuf, Store) {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("ada", "1815").unwrap();
     users.insert([0xff, 0x00], "no text").unwrap();
-    let log = store.table("log \"2\"", Index::Sorted).unwrap();
+    let log = store.table("log \"2\"", IndexKind::Sorted).unwrap();
     log.insert("line\nbreak", [0x80]).unwrap();
     log.insert("", "é").unwrap();
-    store.table("empty", Index::Sorted).unwrap();
+    store.table("empty", IndexKind::Sorted).unwrap();
     store.close().unwrap();
     let read = Options::new().read_only(true).open(&path).unwrap();
     (folder, path, read)
@@ -87,7 +87,7 @@ fn import_restores_an_export() {
 fn store_of_every_codec(path: &Path) -> Store {
     let store = Store::open(path).unwrap();
     let table = |name: &str, keys, values| {
-        store.table_with(name, TableOptions::new(Index::Sorted).keys(keys).values(values)).unwrap()
+        store.table_with(name, TableOptions::new(IndexKind::Sorted).keys(keys).values(values)).unwrap()
     };
     let years = table("years", "int", "json");
     years.insert(int::encode(1815), r#"{"name":"Ada","more":[1.50,9007199254740993,null]}"#).unwrap();
@@ -245,7 +245,7 @@ fn closed_output_ends_an_export_quietly() {
     let (_folder, path, store) = store();
     let writing = Store::open(&path).unwrap();
     let pairs: Vec<_> = (0..10_000).map(|number| (format!("{number}"), "a value")).collect();
-    writing.table("users", Index::Hash).unwrap().upsert_many(&pairs).unwrap();
+    writing.table("users", IndexKind::Hash).unwrap().upsert_many(&pairs).unwrap();
     writing.close().unwrap();
     let mut export = Command::new(env!("CARGO_BIN_EXE_twindex"));
     let export = export.arg("export").arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -276,7 +276,7 @@ fn failed_export_leaves_no_file() {
 fn compact_shrinks_a_file() {
     let (_folder, path, _store) = store();
     let store = Store::open(&path).unwrap();
-    let table = store.table("users", Index::Hash).unwrap();
+    let table = store.table("users", IndexKind::Hash).unwrap();
     // More than a file keeps of its changes, which is a mebibyte.
     (0..40).for_each(|_| assert!(table.upsert("ada", "x".repeat(100_000)).unwrap()));
     let ran = twindex(&[&"compact", &path]).expect(1);
@@ -294,7 +294,7 @@ fn changes_resume_at_a_position() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
-    let options = TableOptions::new(Index::Sorted).keys("int").values("json");
+    let options = TableOptions::new(IndexKind::Sorted).keys("int").values("json");
     let table = store.table_with("t", options).unwrap();
     let mut batch = store.batch();
     batch.upsert(&table, int::encode(7), "[1]").unwrap();
@@ -326,12 +326,12 @@ fn changes_resume_at_a_position() {
     let mut followed = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(followed.next().unwrap().unwrap(), lines[2]);
     assert_eq!(followed.next().unwrap().unwrap(), lines[3]);
-    store.table("more", Index::Hash).unwrap();
+    store.table("more", IndexKind::Hash).unwrap();
     assert!(followed.next().unwrap().unwrap().contains(r#""table":"more""#));
     child.kill().unwrap();
     child.wait().unwrap();
     // More than a file keeps of its changes.
-    let more = store.table("more", Index::Hash).unwrap();
+    let more = store.table("more", IndexKind::Hash).unwrap();
     assert!(more.upsert("large", vec![0; 1 << 20]).unwrap() && more.delete("large").unwrap());
     store.compact().unwrap();
     let gone = twindex(&[&"changes", &path, &"--from", &position]).expect(1);
@@ -365,7 +365,7 @@ fn memory_limit_refuses_larger_files() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
-    store.table("t", Index::Hash).unwrap().insert("k", vec![b'v'; 4 << 20]).unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("k", vec![b'v'; 4 << 20]).unwrap();
     store.close().unwrap();
     let new = folder.path().join("new.twx");
     let commands: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Options, Store};
 
 use crate::common::{Ran, ran};
@@ -23,14 +23,14 @@ fn store() -> (TempDir, PathBuf) {
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
     let text = |index| TableOptions::new(index).keys("str").values("str");
-    let users = store.table_with("users", text(Index::Hash)).unwrap();
+    let users = store.table_with("users", text(IndexKind::Hash)).unwrap();
     users.insert("ada", "1815").unwrap();
     users.insert("two\nlines", b"\xff\x1b[2J").unwrap();
-    let log = store.table_with("log", text(Index::Sorted)).unwrap();
+    let log = store.table_with("log", text(IndexKind::Sorted)).unwrap();
     log.insert_many(&[("2026-11-02", "b"), ("2026-11-01", "a"), ("2025-12-31", "z")]).unwrap();
-    let options = TableOptions::new(Index::Sorted).keys("int").values("json");
+    let options = TableOptions::new(IndexKind::Sorted).keys("int").values("json");
     store.table_with("numbers", options).unwrap();
-    let options = TableOptions::new(Index::Sorted).keys("tuple").values("int");
+    let options = TableOptions::new(IndexKind::Sorted).keys("tuple").values("int");
     store.table_with("days", options).unwrap();
     store.close().unwrap();
     (folder, path)
@@ -127,7 +127,7 @@ fn set_with_an_index_creates_the_table() {
         .expect(0);
     let store = Options::new().read_only(true).open(&path).unwrap();
     let table = store.find_table("t").unwrap().unwrap();
-    assert_eq!((table.index(), table.codecs()), (Index::Sorted, ("int", "json")));
+    assert_eq!((table.index(), table.codecs()), (IndexKind::Sorted, ("int", "json")));
     twindex(&["set", file, "t", "1", "[2]", "--index", "tree"]).expect(2);
 }
 

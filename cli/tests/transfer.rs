@@ -7,7 +7,7 @@ use std::{env, fs, thread};
 
 use tempfile::tempdir;
 use twindex_durable::Store;
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_servers::{Certificates, Cluster, Server};
 
 /// Set where this program runs as the tool: its arguments.
@@ -46,10 +46,10 @@ fn store_goes_into_a_cluster_and_comes_back() {
     let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
     let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
     let store = Store::open(file).unwrap();
-    let options = TableOptions::new(Index::Hash).keys("str").values("json");
+    let options = TableOptions::new(IndexKind::Hash).keys("str").values("json");
     let hash = store.table_with("users", options).unwrap();
-    let sorted = store.table("log", Index::Sorted).unwrap();
-    store.table("empty", Index::Hash).unwrap();
+    let sorted = store.table("log", IndexKind::Sorted).unwrap();
+    store.table("empty", IndexKind::Hash).unwrap();
     let pairs: Vec<_> = (0..20_000).map(|number| (format!("key {number:06}"), number.to_string())).collect();
     hash.insert_many(&pairs).unwrap();
     sorted.insert_many(&pairs).unwrap();
@@ -59,7 +59,7 @@ fn store_goes_into_a_cluster_and_comes_back() {
     expect(&twindex(&["push", file, url]), 0, "table users: 20,000 pairs, 20,000 of them written now");
     // As if the first one had been stopped: only what is missing or differs is written.
     let client = twindex_cluster::blocking::connect(url).unwrap();
-    let users = client.table("users", Index::Hash).unwrap();
+    let users = client.table("users", IndexKind::Hash).unwrap();
     assert_eq!(users.codecs(), ("str", "json"));
     assert!(users.delete("key 000007").unwrap() && users.replace("key 000008", "other").unwrap());
     expect(&twindex(&["push", file, url]), 0, "table users: 20,000 pairs, 2 of them written now");
@@ -84,7 +84,7 @@ fn servers_with_certificates_are_reached() {
     let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
     let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
     let store = Store::open(file).unwrap();
-    store.table("users", Index::Hash).unwrap().insert("ada", "1815").unwrap();
+    store.table("users", IndexKind::Hash).unwrap().insert("ada", "1815").unwrap();
     store.close().unwrap();
     let certificates = Certificates::make().unwrap();
     let server = Server::start_tls(&certificates, true, &["--requirepass", "secret"]).unwrap();
@@ -108,7 +108,7 @@ fn wrong_certificates_are_explained() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let file = &path("app.twx");
     let store = Store::open(file).unwrap();
-    store.table("users", Index::Hash).unwrap().insert("ada", "1815").unwrap();
+    store.table("users", IndexKind::Hash).unwrap().insert("ada", "1815").unwrap();
     store.close().unwrap();
     let good = Certificates::make().unwrap();
     let server = Server::start_tls(&good, false, &[]).unwrap();

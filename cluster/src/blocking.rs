@@ -1,12 +1,12 @@
 //! The same verbs for programs without an asynchronous runtime: each call returns when it is done.
 //!
 //! ```no_run
-//! use twindex_cluster::{Index, blocking::connect};
+//! use twindex_cluster::{IndexKind, blocking::connect};
 //!
 //! let store = connect("redis://localhost:7000")?;
-//! let users = store.table("users", Index::Hash)?;
+//! let users = store.table("users", IndexKind::Hash)?;
 //! users.insert("ada", "1815")?;
-//! for pair in store.table("log", Index::Sorted)?.scan_prefix("2026-")? {
+//! for pair in store.table("log", IndexKind::Sorted)?.scan_prefix("2026-")? {
 //!     let (key, value) = pair?;
 //! }
 //! # Ok::<(), twindex_cluster::Error>(())
@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use twindex::{Change, Index, TableOptions};
+use twindex::{Change, IndexKind, TableOptions};
 
 use crate::error::{Error, Result};
 use crate::near::NearStats;
@@ -126,7 +126,7 @@ macro_rules! methods {
 }
 
 methods! { Store, self: &Self;
-    wait table(name: &str, index: Index) -> Result<Table>;
+    wait table(name: &str, index: IndexKind) -> Result<Table>;
     wait table_with(name: &str, options: TableOptions<'_>) -> Result<Table>;
     wait drop_table(name: &str) -> Result<bool>;
     Batch batch() -> Batch;
@@ -149,7 +149,7 @@ impl Store {
 
 methods! { Table, self: &Self;
     identity name() -> &str;
-    identity index() -> Index;
+    identity index() -> IndexKind;
     identity codecs() -> (&str, &str);
     at_once with_ttl(ttl: Duration) -> Result<Self>;
     wait insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;

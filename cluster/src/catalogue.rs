@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 
 use crate::clock;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::{functions, slot};
 /// What the catalogue says of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    pub(crate) index: Index,
+    pub(crate) index: IndexKind,
     /// No other table has it.
     generation: String,
     partitions: u16,
@@ -39,7 +39,7 @@ impl Entry {
     }
 
     pub(crate) fn layout(&self, names: &Names, table: &str) -> Layout {
-        let partitions = if self.index == Index::Sorted { self.partitions } else { 0 };
+        let partitions = if self.index == IndexKind::Sorted { self.partitions } else { 0 };
         names.layout(table, &self.generation, partitions)
     }
 }
@@ -70,7 +70,7 @@ impl State {
         self.dropped.load(Relaxed)
     }
 
-    pub(crate) fn index(&self) -> Index {
+    pub(crate) fn index(&self) -> IndexKind {
         self.described.0.index
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError};
-use twindex::Index;
+use twindex::IndexKind;
 
 /// The longest value that servers take, and the longest batch that is sent.
 pub(crate) const MAX_SENT: usize = 512 << 20;
@@ -165,8 +165,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn wrong_index(table: &str, has: Index) -> Self {
-        let needs = if has == Index::Hash { Index::Sorted } else { Index::Hash };
+    pub(crate) fn wrong_index(table: &str, has: IndexKind) -> Self {
+        let needs = if has == IndexKind::Hash { IndexKind::Sorted } else { IndexKind::Hash };
         Self::Engine(twindex::Error::WrongIndex { table: table.into(), has, needs })
     }
 

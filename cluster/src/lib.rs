@@ -1,14 +1,14 @@
 //! Twindex's tables in a Valkey or Redis Cluster, or in one server.
 //!
 //! ```no_run
-//! use twindex_cluster::{Index, connect};
+//! use twindex_cluster::{IndexKind, connect};
 //!
 //! # async fn example() -> twindex_cluster::Result<()> {
 //! let store = connect("redis://localhost:7000").await?;
-//! let users = store.table("users", Index::Hash).await?;
+//! let users = store.table("users", IndexKind::Hash).await?;
 //! users.insert("ada", "1815").await?; // true; false where the key is there, and nothing changes
 //! assert_eq!(users.select("ada").await?.as_deref(), Some(b"1815".as_slice()));
-//! let log = store.table("log", Index::Sorted).await?;
+//! let log = store.table("log", IndexKind::Sorted).await?;
 //! let mut november = log.scan_prefix("2026-11-")?;
 //! while let Some((key, value)) = november.next().await? {}
 //! # Ok(())
@@ -48,7 +48,7 @@ mod topology;
 mod unlink;
 mod walk;
 
-pub use twindex::{Change, Error as EngineError, Index, TableOptions, prefix_range};
+pub use twindex::{Change, Error as EngineError, IndexKind, TableOptions, prefix_range};
 
 pub use crate::batch::Batch;
 pub use crate::cursor::{Cursor, Scan};

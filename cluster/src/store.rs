@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 
 use crate::batch::Batch;
 use crate::catalogue::Catalogue;
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Opens the table called `name`, or creates it with this index, with `bytes` as keys and values.
-    pub async fn table(&self, name: &str, index: Index) -> Result<Table> {
+    pub async fn table(&self, name: &str, index: IndexKind) -> Result<Table> {
         self.table_with(name, TableOptions::new(index)).await
     }
 

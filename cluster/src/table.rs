@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use redis::Value;
-use twindex::{Change, Index, MAX_KEY_BYTES};
+use twindex::{Change, IndexKind, MAX_KEY_BYTES};
 
 use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// The table's index.
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> IndexKind {
         self.state.index()
     }
 
@@ -74,7 +74,7 @@ impl Table {
     /// A handle whose `insert`, `replace` and `upsert` let their pairs expire after this time. Pairs of sorted tables do not
     /// expire.
     pub fn with_ttl(&self, ttl: Duration) -> Result<Self> {
-        self.needs(Index::Hash)?;
+        self.needs(IndexKind::Hash)?;
         Ok(Self { ttl: Some(ttl), ..self.clone() })
     }
 
@@ -85,7 +85,7 @@ impl Table {
         self.reading()?.map(drop).ok_or_else(|| Error::dropped(&self.state.name))
     }
 
-    fn needs(&self, index: Index) -> Result<()> {
+    fn needs(&self, index: IndexKind) -> Result<()> {
         if self.state.index() == index {
             Ok(())
         } else {
@@ -94,7 +94,7 @@ impl Table {
     }
 
     fn is_hash(&self) -> bool {
-        self.state.index() == Index::Hash
+        self.state.index() == IndexKind::Hash
     }
 
     /// The keys of the table as they are now; none where it was dropped.
@@ -503,7 +503,7 @@ impl Table {
 
     /// When a pair of a hash table expires.
     pub async fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Expiry> {
-        self.needs(Index::Hash)?;
+        self.needs(IndexKind::Hash)?;
         let Some(layout) = self.reading()? else { return Ok(Expiry::Absent) };
         let op = hash::time_to_live(&layout, key.as_ref());
         match self.shared.router.one(op, Kind::Read).await?.accepted()? {
@@ -516,7 +516,7 @@ impl Table {
 
     /// Lets a pair of a hash table expire after this time, or never; whether that changed it.
     pub async fn expire(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
-        self.needs(Index::Hash)?;
+        self.needs(IndexKind::Hash)?;
         let key = key.as_ref();
         let op = |layout: &Layout, key: &&[u8]| hash::expire(layout, key, ttl);
         // Only hash tables get here, so no function is called.
@@ -528,7 +528,7 @@ impl Table {
     /// A cursor over a range of a sorted table.
     pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.shared.check_open()?;
-        self.needs(Index::Sorted)?;
+        self.needs(IndexKind::Sorted)?;
         let owned = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
         let range = (owned(range.start_bound()), owned(range.end_bound()));
         Ok(Cursor::new(self.shared.clone(), self.state.clone(), range))

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use twindex::Index;
+use twindex::IndexKind;
 
 use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
@@ -42,11 +42,11 @@ struct HashWalk {
 impl Walk {
     pub(crate) fn new(shared: Arc<Shared>, table: Arc<State>) -> Self {
         Self(match table.index() {
-            Index::Sorted => {
+            IndexKind::Sorted => {
                 let all = (Bound::Unbounded, Bound::Unbounded);
                 Kinds::Sorted(Box::new(Scan::new(Cursor::new(shared, table, all))))
             }
-            Index::Hash => {
+            IndexKind::Hash => {
                 let (found, ready) = (VecDeque::new(), VecDeque::new());
                 Kinds::Hash(Box::new(HashWalk { shared, table, keys: None, found, count: FIRST, ready }))
             }

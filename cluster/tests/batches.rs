@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use twindex_cluster::{Error, Expiry, Index, Options, Store, Table};
+use twindex_cluster::{Error, Expiry, IndexKind, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 
 async fn open(url: &str, partitions: u16) -> Result<(Store, Table, Table)> {
     let store = Options::new().partitions(partitions).connect(url).await?;
-    let (hash, sorted) = (store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?);
+    let (hash, sorted) =
+        (store.table("h", IndexKind::Hash).await?, store.table("s", IndexKind::Sorted).await?);
     Ok((store, hash, sorted))
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
-use twindex_cluster::{Answer, Error, Index, Options, Store, Table};
+use twindex_cluster::{Answer, Error, IndexKind, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 
 /// How many times the usual work is done.
@@ -84,7 +84,7 @@ async fn write(number: usize, table: Table, stop: Arc<AtomicBool>, told: Arc<Mut
 /// Checks a table against what the writers were told; how many acknowledged writes are lost.
 async fn check(table: &Table, told: &Told, before: Option<Instant>) -> Result<usize> {
     let mut pairs = table.walk().all().await?;
-    if table.index() == Index::Sorted {
+    if table.index() == IndexKind::Sorted {
         assert!(pairs.is_sorted_by(|one, two| one.0 < two.0), "in order, and nothing twice");
     } else {
         pairs.sort_unstable();
@@ -104,8 +104,8 @@ async fn check(table: &Table, told: &Told, before: Option<Instant>) -> Result<us
 }
 
 async fn tables(store: &Store) -> Vec<Table> {
-    let hash = store.table("h", Index::Hash).await.expect("a table");
-    let sorted = store.table("s", Index::Sorted).await.expect("a table");
+    let hash = store.table("h", IndexKind::Hash).await.expect("a table");
+    let sorted = store.table("s", IndexKind::Sorted).await.expect("a table");
     vec![hash, sorted]
 }
 
@@ -140,7 +140,7 @@ async fn nothing_is_lost_or_doubled_where_slots_move() -> Result<()> {
             let slot = cluster.slot_of(&keys[round * 7 % keys.len()])?;
             let from = cluster.master_of(slot)?;
             cluster.move_slot(slot, (from + 1) % 3)?;
-            if table.index() == Index::Sorted {
+            if table.index() == IndexKind::Sorted {
                 let found = table.scan_prefix("kept ")?.all().await?;
                 let found: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
                 assert!(found.iter().eq(kept.iter().map(String::as_bytes)), "{} of 2000", found.len());
@@ -180,7 +180,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
             for (key, outcome) in keys.iter().zip(&outcomes) {
                 match outcome {
                     Ok(_) => assert_eq!(table.select(key).await?.as_deref(), Some(b"2".as_slice())),
-                    Err(error) if hangs && table.index() == Index::Hash => {
+                    Err(error) if hangs && table.index() == IndexKind::Hash => {
                         assert_eq!(error.code(), "TWINDEX_UNKNOWN_OUTCOME", "{error}");
                     }
                     // Once a connection was lost, none is made, so nothing is sent.
@@ -209,7 +209,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
             };
             let error = tokio::time::timeout(Duration::from_secs(30), walks).await.expect("walks end");
             let code =
-                if table.index() == Index::Hash { "TWINDEX_UNAVAILABLE" } else { "TWINDEX_PARTLY_DONE" };
+                if table.index() == IndexKind::Hash { "TWINDEX_UNAVAILABLE" } else { "TWINDEX_PARTLY_DONE" };
             assert_eq!(error.code(), code, "{error}");
             // The pairs of the other masters are gone, and it is not said that nothing was done.
             table.upsert_many(&pairs).await.expect_err("upsert");
@@ -284,7 +284,7 @@ async fn writes_go_on_where_a_master_dies_or_hangs() -> Result<()> {
     let store = connect(&cluster.url()).await;
     for (round, table) in tables(&store).await.into_iter().enumerate() {
         // The soak has both tables meet both.
-        let hangs = table.index() == Index::Sorted;
+        let hangs = table.index() == IndexKind::Sorted;
         for hangs in [hangs, !hangs].into_iter().take(stress() as usize) {
             table.clear().await?;
             let (told, failed) = fail_under_writers(&mut cluster, &table, 5000 * round as u16, hangs).await?;

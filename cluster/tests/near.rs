@@ -8,18 +8,18 @@ mod waiting;
 use std::time::Duration;
 
 use proxy::Proxy;
-use twindex_cluster::{Index, Options, Store, Table};
+use twindex_cluster::{IndexKind, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 use waiting::eventually;
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
-async fn near(url: &str, index: Index) -> (Store, Table) {
+async fn near(url: &str, index: IndexKind) -> (Store, Table) {
     near_for(url, index, Duration::from_mins(1)).await
 }
 
 /// A store with a near cache that listens to every server already, and a table called as its index is.
-async fn near_for(url: &str, index: Index, life: Duration) -> (Store, Table) {
+async fn near_for(url: &str, index: IndexKind, life: Duration) -> (Store, Table) {
     let options = Options::new().near_cache(1 << 20).longest_life(life).patience(Duration::from_secs(30));
     let store = options.connect(url).await.expect("a store");
     let table = store.table(index.name(), index).await.expect("a table");
@@ -27,12 +27,12 @@ async fn near_for(url: &str, index: Index, life: Duration) -> (Store, Table) {
     (store, table)
 }
 
-fn listens(store: &Store, index: Index) -> bool {
+fn listens(store: &Store, index: IndexKind) -> bool {
     let stats = store.near_stats().expect("a near cache");
-    stats.servers > 0 && (index == Index::Hash || stats.channels == 16)
+    stats.servers > 0 && (index == IndexKind::Hash || stats.channels == 16)
 }
 
-async fn plain(url: &str, index: Index) -> Table {
+async fn plain(url: &str, index: IndexKind) -> Table {
     let store = Options::new().patience(Duration::from_secs(30)).connect(url).await.expect("a store");
     store.table(index.name(), index).await.expect("a table")
 }
@@ -178,8 +178,8 @@ async fn rows_of_one_partition_are_not_mixed_up() -> Result<()> {
     let server = Server::start(&[])?;
     let options = || Options::new().partitions(1).patience(Duration::from_secs(30));
     let store = options().near_cache(64 << 20).connect(&server.url()).await?;
-    let table = store.table("t", Index::Sorted).await?;
-    let other = options().connect(&server.url()).await?.table("t", Index::Sorted).await?;
+    let table = store.table("t", IndexKind::Sorted).await?;
+    let other = options().connect(&server.url()).await?.table("t", IndexKind::Sorted).await?;
     eventually("it listens", || async { store.near_stats().expect("a near cache").channels == 1 }).await;
     // Keys with every byte, the empty one and a long one: each is told behind its length.
     let keys: Vec<Vec<u8>> = vec![
@@ -218,7 +218,7 @@ async fn rows_of_one_partition_are_not_mixed_up() -> Result<()> {
     }
     // A batch tells its rows too.
     let writer = options().connect(&server.url()).await?;
-    let other = writer.table("t", Index::Sorted).await?;
+    let other = writer.table("t", IndexKind::Sorted).await?;
     for value in ["x", "y"] {
         let mut batch = writer.batch();
         batch.upsert(&other, "a", value)?;
@@ -256,8 +256,8 @@ async fn pairs_that_others_clear_are_gone() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn pairs_that_the_server_expires_are_forgotten() -> Result<()> {
     let server = Server::start(&[])?;
-    let (_, table) = near(&server.url(), Index::Hash).await;
-    let other = plain(&server.url(), Index::Hash).await;
+    let (_, table) = near(&server.url(), IndexKind::Hash).await;
+    let other = plain(&server.url(), IndexKind::Hash).await;
     other.upsert("a", "1").await?;
     shows(&table, "a", Some("1")).await;
     other.expire("a", Some(Duration::from_millis(50))).await?;
@@ -268,13 +268,13 @@ async fn pairs_that_the_server_expires_are_forgotten() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_pairs_are_never_returned() -> Result<()> {
     let server = Server::start(&["--hz", "1"])?;
-    let (store, table) = near(&server.url(), Index::Hash).await;
-    let brief = plain(&server.url(), Index::Hash).await.with_ttl(Duration::from_millis(300))?;
+    let (store, table) = near(&server.url(), IndexKind::Hash).await;
+    let brief = plain(&server.url(), IndexKind::Hash).await.with_ttl(Duration::from_millis(300))?;
     brief.upsert("a", "1").await?;
     shows(&table, "a", Some("1")).await;
     tokio::time::sleep(Duration::from_millis(320)).await;
     assert_eq!(table.select("a").await?, None, "its own time to live counts, whenever the server removes it");
-    let (_, short) = near_for(&server.url(), Index::Hash, Duration::from_millis(1)).await;
+    let (_, short) = near_for(&server.url(), IndexKind::Hash, Duration::from_millis(1)).await;
     table.upsert("b", "1").await?;
     assert!(short.select("b").await?.is_some());
     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -291,9 +291,9 @@ async fn an_answer_that_was_held_up_lives_no_longer() -> Result<()> {
     let server = Server::start(&["--enable-debug-command", "yes"])?;
     server.command::<()>(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"])?;
     let proxy = Proxy::start(server.port()).await?;
-    let (store, table) = near(&proxy.url(), Index::Hash).await;
+    let (store, table) = near(&proxy.url(), IndexKind::Hash).await;
     let life = Duration::from_millis(400);
-    let brief = plain(&server.url(), Index::Hash).await.with_ttl(life)?;
+    let brief = plain(&server.url(), IndexKind::Hash).await.with_ttl(life)?;
     // A machine that is busy may ask only once it is over.
     for key in 0..20_u8 {
         invalidates(&store, brief.upsert([key], "1")).await?;
@@ -326,7 +326,7 @@ async fn a_table_that_is_opened_again_shows_what_was_written_meanwhile() -> Resu
             drop(table);
             invalidates(&store, other.upsert("a", "new")).await?;
             if opens_another {
-                drop(store.table("another", Index::Sorted).await?);
+                drop(store.table("another", IndexKind::Sorted).await?);
             }
             let table = store.table(index.name(), index).await?;
             assert_eq!(table.select("a").await?.as_deref(), Some(b"new".as_slice()));
@@ -392,7 +392,7 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
         let other = plain(&cluster.url(), index).await;
         other.upsert("{moved}a", "first").await?;
         // A pair's slot is that of its name in braces, a row's that of its partition.
-        let pattern = if index == Index::Hash { "tw:hash:*{moved}a" } else { "tw~sorted:*:pairs" };
+        let pattern = if index == IndexKind::Hash { "tw:hash:*{moved}a" } else { "tw~sorted:*:pairs" };
         let slot = cluster.slot_of(&cluster.keys(pattern)?[0])?;
         for round in 0..4_u32 {
             for key in ["{moved}a", "{moved}b"] {
@@ -426,12 +426,12 @@ async fn slots_of_a_new_master_show_its_values() -> Result<()> {
         }
         all.query::<()>(&mut server.connection()?)?;
     }
-    let (store, table) = near(&cluster.url(), Index::Hash).await;
+    let (store, table) = near(&cluster.url(), IndexKind::Hash).await;
     assert_eq!(store.near_stats().expect("a near cache").servers, 1);
     shows(&table, "{moved}a", None).await;
     let slot = cluster.slot_of("{moved}")?;
     cluster.move_slot(slot, 2)?;
-    plain(&cluster.url(), Index::Hash).await.upsert("{moved}a", "new").await?;
+    plain(&cluster.url(), IndexKind::Hash).await.upsert("{moved}a", "new").await?;
     shows(&table, "{moved}a", Some("new")).await;
     Ok(())
 }
@@ -439,15 +439,15 @@ async fn slots_of_a_new_master_show_its_values() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
     let mut cluster = Cluster::start(3, 1)?;
-    let (_, hash) = near(&cluster.url(), Index::Hash).await;
-    let (_, sorted) = near(&cluster.url(), Index::Sorted).await;
+    let (_, hash) = near(&cluster.url(), IndexKind::Hash).await;
+    let (_, sorted) = near(&cluster.url(), IndexKind::Sorted).await;
     let slot = cluster.slot_of("{k}")?;
     // Rows of all partitions, so of all masters.
     let rows: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     for (hangs, value) in [(true, "after hanging"), (false, "after dying")] {
         cluster.wait_until_ready()?;
         let (others, theirs) =
-            (plain(&cluster.url(), Index::Hash).await, plain(&cluster.url(), Index::Sorted).await);
+            (plain(&cluster.url(), IndexKind::Hash).await, plain(&cluster.url(), IndexKind::Sorted).await);
         others.upsert("{k}a", "before").await?;
         shows(&hash, "{k}a", Some("before")).await;
         for row in &rows {

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use redis::Commands as _;
-use twindex_cluster::{Answer, Error, Index, Options, Store, Table};
+use twindex_cluster::{Answer, Error, IndexKind, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server, wait_until};
 
 async fn open(url: &str, replicas: u32, timeout: Duration) -> Result<(Store, [Table; 2])> {
     let options = Options::new().replicas(replicas).timeout(timeout);
     let store = options.patience(Duration::from_secs(30)).connect(url).await?;
-    let tables = [store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?];
+    let tables = [store.table("h", IndexKind::Hash).await?, store.table("s", IndexKind::Sorted).await?];
     Ok((store, tables))
 }
 
@@ -122,16 +122,16 @@ async fn only_a_write_that_took_effect_waits() -> Result<()> {
         assert_eq!(table.select("b").await?.as_deref(), Some(b"2".as_slice()));
     }
     let store = Options::new().replicas(2).timeout(Duration::from_millis(100)).connect(&alone.url()).await?;
-    let error = store.table("new", Index::Hash).await.expect_err("creating it is a write");
+    let error = store.table("new", IndexKind::Hash).await.expect_err("creating it is a write");
     assert!(matches!(error, Error::NotReplicated { wanted: 2, reached: 0, .. }), "{error}");
-    store.table("new", Index::Hash).await?;
+    store.table("new", IndexKind::Hash).await?;
     // All pairs are removed, not only those that were found first; and what was dropped is removed.
     let brief = Duration::from_millis(50);
     let options = Options::new().replicas(2).timeout(brief).catalogue_age(brief);
     let store = options.connect(&alone.url()).await?;
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let pairs: Vec<_> = (0..3000).map(|number| (number.to_string(), "1")).collect();
-        let name = if index == Index::Hash { "h" } else { "s" };
+        let name = if index == IndexKind::Hash { "h" } else { "s" };
         let table = store.table(name, index).await?;
         for removes in [true, false] {
             table.upsert_many(&pairs).await.expect_err("it has no replicas");

@@ -3,7 +3,7 @@
 use std::fs::read;
 use std::time::Duration;
 
-use twindex_cluster::{Error, Index, Options, Store};
+use twindex_cluster::{Error, IndexKind, Options, Store};
 use twindex_servers::{Certificates, Cluster, Result, Server};
 
 /// All that a user needs who uses every verb; docs/cluster.md names them too. `replicas` needs `+wait`, a near cache
@@ -27,7 +27,7 @@ async fn refused(options: Options, url: &str) -> Error {
 
 /// Some verbs of both kinds of tables.
 async fn use_store(store: &Store) -> Result<()> {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table(index.name(), index).await?;
         let pairs: Vec<_> = (0..200).map(|number| (format!("key{number:03}"), number.to_string())).collect();
         assert!(table.insert_many(&pairs).await?.iter().all(|done| *done));
@@ -43,7 +43,7 @@ async fn use_store(store: &Store) -> Result<()> {
         let mut pairs = table.walk().all().await?;
         pairs.sort();
         assert_eq!(pairs[9], (b"key011".to_vec(), b"11".to_vec()));
-        if index == Index::Hash {
+        if index == IndexKind::Hash {
             assert!(table.with_ttl(Duration::from_secs(9))?.upsert("brief", "1").await?);
             assert!(matches!(table.ttl("brief").await?, twindex_cluster::Expiry::After(_)));
             assert!(table.expire("brief", None).await?);
@@ -107,7 +107,7 @@ async fn a_cluster_is_spoken_to_over_tls() -> Result<()> {
     let url = format!("rediss://default:secret@{}", cluster.tls_hosts());
     let store = trusting(&certificates)?.near_cache(1 << 20).connect(&url).await?;
     use_store(&store).await?;
-    let table = store.table("moved", Index::Hash).await?;
+    let table = store.table("moved", IndexKind::Hash).await?;
     table.insert("{k}a", "1").await?;
     // Redirections name the servers' ports for TLS.
     let slot = cluster.slot_of("{k}")?;
@@ -123,7 +123,7 @@ async fn a_cluster_is_spoken_to_over_tls() -> Result<()> {
     cluster.servers()[from].command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id])?;
     for user in ["ada", "bob"] {
         let store = trusting(&certificates)?.connect(&url.replace("default", user)).await?;
-        let moving = store.table("moved", Index::Hash).await?.select("{k}moving").await;
+        let moving = store.table("moved", IndexKind::Hash).await?.select("{k}moving").await;
         match moving {
             Ok(value) => assert_eq!((user, value), ("ada", None)),
             Err(error) => {
@@ -152,8 +152,8 @@ async fn users_do_what_they_may_and_are_told_what_they_may_not() -> Result<()> {
     let url = |user: &str| format!("redis://{user}:secret@127.0.0.1:{}", server.port());
     let store = options().connect(&url("ada")).await?;
     use_store(&store).await?;
-    let hash = store.table("h", Index::Hash).await?;
-    let sorted = store.table("s", Index::Sorted).await?;
+    let hash = store.table("h", IndexKind::Hash).await?;
+    let sorted = store.table("s", IndexKind::Sorted).await?;
     hash.insert("a", "1").await?;
     sorted.insert("a", "1").await?;
     let error = refused(options().near_cache(1 << 20), &url("ada")).await;
@@ -166,7 +166,7 @@ async fn users_do_what_they_may_and_are_told_what_they_may_not() -> Result<()> {
 
     // Bob reads and does not write: in functions too.
     let store = options().connect(&url("bob")).await?;
-    for (index, name, command) in [(Index::Hash, "h", "set"), (Index::Sorted, "s", "")] {
+    for (index, name, command) in [(IndexKind::Hash, "h", "set"), (IndexKind::Sorted, "s", "")] {
         let table = store.table(name, index).await?;
         assert_eq!(table.select("a").await?.as_deref(), Some(b"1".as_slice()));
         let error = table.upsert("a", "2").await.expect_err("he may not write");
@@ -176,7 +176,7 @@ async fn users_do_what_they_may_and_are_told_what_they_may_not() -> Result<()> {
     }
     // Eve has no right to these keys, and Dan none to find the servers.
     let store = options().connect(&url("eve")).await?;
-    let error = store.table("h", Index::Hash).await.expect_err("she may not read the catalogue");
+    let error = store.table("h", IndexKind::Hash).await.expect_err("she may not read the catalogue");
     assert_eq!(error.code(), "TWINDEX_REFUSED");
     assert!(error.to_string().contains("NOPERM"), "{error}");
     let error = refused(options(), &url("dan")).await;

@@ -5,7 +5,7 @@ mod waiting;
 
 use std::time::Duration;
 
-use twindex_cluster::{Expiry, Index, Options, Store, TableOptions};
+use twindex_cluster::{Expiry, IndexKind, Options, Store, TableOptions};
 use twindex_servers::{Cluster, Result, Server};
 use waiting::eventually;
 
@@ -18,7 +18,7 @@ async fn connect(url: &str, namespace: &str) -> Store {
 async fn pairs_of_hash_tables_expire_when_told_to() -> Result<()> {
     let server = Server::start(&[])?;
     let store = connect(&server.url(), "ttl").await;
-    let table = store.table("t", Index::Hash).await?;
+    let table = store.table("t", IndexKind::Hash).await?;
     let brief = table.with_ttl(Duration::from_millis(300))?;
     assert!(brief.insert("a", "1").await?);
     assert!(!brief.insert("a", "2").await?);
@@ -36,7 +36,7 @@ async fn pairs_of_hash_tables_expire_when_told_to() -> Result<()> {
     assert!(table.expire("b", None).await?);
     assert_eq!(table.ttl("b").await?, Expiry::Never);
     assert!(!table.expire("c", Some(Duration::from_secs(1))).await?);
-    let sorted = store.table("s", Index::Sorted).await?;
+    let sorted = store.table("s", IndexKind::Sorted).await?;
     assert_eq!(
         sorted.with_ttl(Duration::from_secs(1)).expect_err("a sorted table").code(),
         "TWINDEX_WRONG_INDEX"
@@ -50,13 +50,13 @@ async fn a_table_remembers_its_codecs() -> Result<()> {
     let server = Server::start(&[])?;
     let store = connect(&server.url(), "codecs").await;
     assert!(store.find_table("t").await?.is_none());
-    let strict = TableOptions::new(Index::Hash).keys("str").values("json");
+    let strict = TableOptions::new(IndexKind::Hash).keys("str").values("json");
     let error = store.table_with("t", strict.create(false)).await.expect_err("there is none");
     assert_eq!((error.code(), error.to_string().contains("\"t\"")), ("TWINDEX_NO_TABLE", true));
     store.table_with("t", strict).await?;
     let other = connect(&server.url(), "codecs").await;
     assert_eq!(other.find_table("t").await?.expect("a table").codecs(), ("str", "json"));
-    assert_eq!(other.table("t", Index::Hash).await?.codecs(), ("str", "json"));
+    assert_eq!(other.table("t", IndexKind::Hash).await?.codecs(), ("str", "json"));
     let error = other.table_with("t", strict.values("int")).await.expect_err("other codecs");
     assert_eq!(error.code(), "TWINDEX_WRONG_CODEC");
     assert!(error.to_string().contains("json") && error.to_string().contains("int"), "{error}");
@@ -72,7 +72,7 @@ async fn a_table_remembers_its_codecs() -> Result<()> {
 async fn other_clients_see_what_one_clears_and_drops() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
     let (one, two) = (connect(&cluster.url(), "seen").await, connect(&cluster.url(), "seen").await);
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let (mine, theirs) = (one.table("t", index).await?, two.table("t", index).await?);
         let pairs: Vec<_> = (0..3000).map(|number| (format!("key{number}"), number.to_string())).collect();
         assert!(mine.insert_many(&pairs).await?.iter().all(|done| *done));
@@ -96,7 +96,7 @@ async fn other_clients_see_what_one_clears_and_drops() -> Result<()> {
 async fn the_first_write_after_idling_sees_what_others_did() -> Result<()> {
     let server = Server::start(&[])?;
     let (one, two) = (connect(&server.url(), "idle").await, connect(&server.url(), "idle").await);
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let theirs = two.table("t", index).await?;
         one.drop_table("t").await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -107,7 +107,7 @@ async fn the_first_write_after_idling_sees_what_others_did() -> Result<()> {
         let mut batch = two.batch();
         batch.upsert(&theirs, "late", "1")?;
         server.command::<()>(&["FLUSHALL"])?;
-        let other = if index == Index::Hash { Index::Sorted } else { Index::Hash };
+        let other = if index == IndexKind::Hash { IndexKind::Sorted } else { IndexKind::Hash };
         let new = one.table("t", other).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(batch.commit().await.expect_err("a batch").code(), "TWINDEX_TABLE_DROPPED");
@@ -124,11 +124,11 @@ fn batches_and_checks_need_no_runtime() -> Result<()> {
     let server = Server::start(&[])?;
     // As JavaScript has it where a number is too large for a time.
     let forever = Options::new().catalogue_age(Duration::MAX).connect_blocking(&server.url())?;
-    forever.table("forever", Index::Hash)?.upsert("a", "1")?;
+    forever.table("forever", IndexKind::Hash)?.upsert("a", "1")?;
     assert!(forever.drop_table("forever")?);
     let options = Options::new().catalogue_age(Duration::from_millis(20));
     let store = options.connect_blocking(&server.url())?;
-    let table = store.table("t", Index::Sorted)?;
+    let table = store.table("t", IndexKind::Sorted)?;
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(30));
         let mut batch = store.batch();
@@ -157,14 +157,14 @@ async fn wrong_databases_and_addresses_are_refused() -> Result<()> {
     assert_eq!(error.code(), "TWINDEX_REFUSED");
     assert!(error.to_string().contains("a cluster has database 0 alone"), "{error}");
     let store = brief().connect(&cluster.url()).await?;
-    let error = store.table("t", Index::Hash).await.expect_err("nothing is there");
+    let error = store.table("t", IndexKind::Hash).await.expect_err("nothing is there");
     assert_eq!(error.code(), "TWINDEX_UNAVAILABLE");
     assert!(error.to_string().contains("192.0.2.1") && error.to_string().contains("announced"), "{error}");
     for (announced, reached) in
         [("192.0.2.1".into(), "127.0.0.1".into()), (format!("192.0.2.1:{port}"), format!("127.0.0.1:{port}"))]
     {
         let store = brief().address(&announced, &reached).connect(&cluster.url()).await?;
-        store.table("t", Index::Hash).await?.upsert("a", "1").await?;
+        store.table("t", IndexKind::Hash).await?.upsert("a", "1").await?;
     }
     let error = brief().connect("redis://127.0.0.1:1").await.expect_err("nobody listens");
     assert!(!error.to_string().contains("TLS") && !error.to_string().contains("announced"), "{error}");
@@ -175,7 +175,7 @@ async fn wrong_databases_and_addresses_are_refused() -> Result<()> {
 async fn large_tables_are_scanned_whole_and_in_order() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
     let store = connect(&cluster.url(), "large").await;
-    let table = store.table("t", Index::Sorted).await?;
+    let table = store.table("t", IndexKind::Sorted).await?;
     let mut pairs: Vec<_> = (0..40_000_u32)
         .map(|number| (number.wrapping_mul(0x9E37_79B1).to_be_bytes(), number.to_be_bytes()))
         .collect();
@@ -204,7 +204,7 @@ async fn long_values_come_in_short_pages() -> Result<()> {
     let server = Server::start(&[])?;
     let store = connect(&server.url(), "heavy").await;
     let sent = || -> Result<u64> { Ok(server.info("total_net_output_bytes")?.ok_or("no figure")?.parse()?) };
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table("t", index).await?;
         // Some 60 MB in one call: it goes in several commands.
         let pairs: Vec<_> = (0..60_u8).map(|number| ([number], vec![number; 1 << 20])).collect();
@@ -218,7 +218,7 @@ async fn long_values_come_in_short_pages() -> Result<()> {
         let some = table.walk().next_many(1000).await?;
         assert!(!some.is_empty() && some.len() <= 32, "{} long pairs at once", some.len());
         assert!(found.len() == 60 && found.iter().zip(&pairs).all(|(found, pair)| found.1 == pair.1));
-        if index == Index::Sorted {
+        if index == IndexKind::Sorted {
             // Short pairs make pages long, until the long ones come.
             let short: Vec<_> = (0..2000_u16)
                 .map(|number| ([0, 0].into_iter().chain(number.to_be_bytes()).collect(), ""))
@@ -252,7 +252,7 @@ async fn long_values_come_in_short_pages() -> Result<()> {
 async fn a_server_without_functions_is_told_of() -> Result<()> {
     let server = Server::start(&["--rename-command", "FCALL", ""])?;
     let store = connect(&server.url(), "old").await;
-    let error = store.table("t", Index::Hash).await.expect_err("it has no functions");
+    let error = store.table("t", IndexKind::Hash).await.expect_err("it has no functions");
     assert_eq!(error.code(), "TWINDEX_REFUSED");
     assert!(error.to_string().contains("Redis 7 and Valkey"), "{error}");
     Ok(())
@@ -263,7 +263,7 @@ async fn a_server_without_functions_is_told_of() -> Result<()> {
 async fn functions_that_are_gone_are_loaded_again() -> Result<()> {
     let server = Server::start(&[])?;
     let store = connect(&server.url(), "again").await;
-    let table = store.table("t", Index::Sorted).await?;
+    let table = store.table("t", IndexKind::Sorted).await?;
     for round in 0..5_u8 {
         server.command::<()>(&["FUNCTION", "FLUSH"])?;
         assert!(table.insert([round], "1").await?);
@@ -277,7 +277,8 @@ async fn functions_that_are_gone_are_loaded_again() -> Result<()> {
 async fn refusals_say_why() -> Result<()> {
     let server = Server::start(&["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"])?;
     let store = connect(&server.url(), "full").await;
-    let (hash, sorted) = (store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?);
+    let (hash, sorted) =
+        (store.table("h", IndexKind::Hash).await?, store.table("s", IndexKind::Sorted).await?);
     let mut refused = None;
     for number in 0..100_u32 {
         match hash.upsert(number.to_be_bytes(), vec![0; 100_000]).await {

@@ -24,9 +24,9 @@ use crate::table::Table;
 /// [expected](Self::expect), comes in between. Readers may see some done and others not yet; a [`Snapshot`](crate::Snapshot) has all of them or none.
 ///
 /// ```
-/// use twindex_durable::twindex::Index;
+/// use twindex_durable::twindex::IndexKind;
 /// # let store = twindex_durable::Store::new();
-/// let accounts = store.table("accounts", Index::Hash)?;
+/// let accounts = store.table("accounts", IndexKind::Hash)?;
 /// let mut batch = store.batch();
 /// batch.upsert(&accounts, "ada", "90")?;
 /// batch.upsert(&accounts, "bob", "10")?;

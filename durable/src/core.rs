@@ -537,7 +537,7 @@ mod tests {
             let open = || Options::new().durability(durability).open(&path);
             let store = open()?;
             assert!(matches!(open(), Err(Error::InUse { .. })));
-            store.table("t", twindex::Index::Hash)?.upsert("a", "1")?;
+            store.table("t", twindex::IndexKind::Hash)?.upsert("a", "1")?;
             lock(&store.handle.0.home()?.lock).as_ref().expect("it is locked").set_closing(true);
             thread::scope(|scope| {
                 let opening = scope.spawn(open);

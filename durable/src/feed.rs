@@ -38,10 +38,10 @@ const AHEAD: usize = 1 << 20;
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("app.twx");
-/// use twindex_durable::{Effect, Options, Store, twindex::Index};
+/// use twindex_durable::{Effect, Options, Store, twindex::IndexKind};
 ///
 /// let store = Store::open(&path)?;
-/// let users = store.table("users", Index::Hash)?;
+/// let users = store.table("users", IndexKind::Hash)?;
 /// let position = store.position()?;
 /// users.insert("ada", "1815")?;
 /// for batch in store.changes(position)? {

@@ -5,17 +5,17 @@
 //! was promised, and leaves no half of a [`Batch`].
 //!
 //! ```
-//! use twindex_durable::{Durability, Options, Store, twindex::Index};
+//! use twindex_durable::{Durability, Options, Store, twindex::IndexKind};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("app.twx");
 //! let store = Options::new().durability(Durability::Always).open(&path)?;
-//! let users = store.table("users", Index::Hash)?;
+//! let users = store.table("users", IndexKind::Hash)?;
 //! assert!(users.insert("ada", "1815")?); // on disk when it returns
 //! store.close()?;
 //!
 //! let store = Store::open(&path)?;
-//! let users = store.table("users", Index::Hash)?;
+//! let users = store.table("users", IndexKind::Hash)?;
 //! assert_eq!(users.select("ada")?.as_deref(), Some(b"1815".as_slice()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

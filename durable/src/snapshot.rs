@@ -22,10 +22,10 @@ use crate::whole::save_tables;
 /// gone the store keeps what writes replace.
 ///
 /// ```
-/// # use twindex_durable::{Store, twindex::Index};
+/// # use twindex_durable::{Store, twindex::IndexKind};
 /// # let folder = tempfile::tempdir()?;
 /// let store = Store::open(folder.path().join("app.twx"))?;
-/// let orders = store.table("orders", Index::Sorted)?;
+/// let orders = store.table("orders", IndexKind::Sorted)?;
 /// orders.insert("1", "apples")?;
 /// let report = store.snapshot()?;
 /// orders.insert("2", "pears")?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 use twindex_format::{Progress, Torn};
 
 use crate::batch::Batch;
@@ -108,7 +108,7 @@ impl Store {
     // --- tables
 
     /// Opens the table called `name`, or creates it with this index.
-    pub fn table(&self, name: &str, index: Index) -> Result<Table> {
+    pub fn table(&self, name: &str, index: IndexKind) -> Result<Table> {
         self.table_with(name, TableOptions::new(index))
     }
 

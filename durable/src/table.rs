@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
+use twindex::{Change, Cursor, IndexKind, Iter, Scan, Swap};
 use twindex_format::{Operation, Operations};
 
 use crate::compact;
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// The index it was created with.
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> IndexKind {
         self.engine.index()
     }
 

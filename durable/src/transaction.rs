@@ -35,9 +35,9 @@ impl Store {
     /// An error of `run` ends the transaction, and nothing is written. No lock is held while it runs.
     ///
     /// ```
-    /// # use twindex_durable::{Error, Store, twindex::Index};
+    /// # use twindex_durable::{Error, Store, twindex::IndexKind};
     /// # let store = Store::new();
-    /// let accounts = store.table("accounts", Index::Hash)?;
+    /// let accounts = store.table("accounts", IndexKind::Hash)?;
     /// accounts.insert("ada", "100")?;
     /// store.transaction(|tx| {
     ///     tx.increment(&accounts, "ada", -30)?;

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use twindex::Index;
+use twindex::IndexKind;
 use twindex_format::{Progress, Report, limit_while_loading};
 
 use crate::disk::Disk;
@@ -20,7 +20,7 @@ pub struct Recovery {
     pub report: Report,
     /// The tables that were saved: their names, indexes and pairs. Those whose names were lost are called
     /// `recovered` and a number, and are sorted.
-    pub tables: Vec<(String, Index, usize)>,
+    pub tables: Vec<(String, IndexKind, usize)>,
 }
 
 /// What [`check`] and [`recover`] may allocate in any case.

@@ -259,7 +259,7 @@ fn name_path(error: Error, path: &Path) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use twindex::Index;
+    use twindex::IndexKind;
 
     use super::*;
     use crate::rewrite::write_anew;
@@ -271,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("app.twx");
         let store = Store::new();
-        let table = store.table("t", Index::Hash)?;
+        let table = store.table("t", IndexKind::Hash)?;
         table.insert_many(&(0..5_000_u32).map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>())?;
         for _ in 0..2 {
             let mut tried = 0;

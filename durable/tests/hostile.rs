@@ -15,7 +15,7 @@ use twindex_cache::{Cache, CacheOptions};
 use twindex_durable::format::{
     self, HEAD_BYTES, HEADER_BYTES, Header, Kind, Operation, Operations, TableEntry,
 };
-use twindex_durable::twindex::{self, Index, TableOptions};
+use twindex_durable::twindex::{self, IndexKind, TableOptions};
 use twindex_durable::{Error, Options, Store, check, check_within, recover, recover_within};
 
 // --- memory
@@ -136,7 +136,7 @@ fn a_small_file_of_long_keys_takes_no_more_than_the_limit() {
     let (_folder, path) = folder();
     let count = if is_long() { 77_000 } else { 1_000_u32 };
     let store = twindex::Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     let mut key = vec![b'k'; KEY];
     for number in 0..count {
         key[KEY - 4..].copy_from_slice(&number.to_be_bytes());
@@ -264,12 +264,12 @@ fn no_length_is_believed() {
     let _alone = alone();
     let (_folder, path) = folder();
     let store = Options::new().compact_by_hand(true).open(&path).unwrap();
-    for (name, index) in [("hash", Index::Hash), ("sorted", Index::Sorted)] {
+    for (name, index) in [("hash", IndexKind::Hash), ("sorted", IndexKind::Sorted)] {
         let table = store.table(name, index).unwrap();
         table.upsert_many(&(0..5).map(|key| (format!("dumped {key}"), "value")).collect::<Vec<_>>()).unwrap();
     }
     store.compact().unwrap();
-    let table = store.table("hash", Index::Hash).unwrap();
+    let table = store.table("hash", IndexKind::Hash).unwrap();
     table.upsert("logged", "value").unwrap();
     table.delete("logged").unwrap();
     store.drop_table("sorted").unwrap();
@@ -324,7 +324,7 @@ fn many_tables_take_no_more_than_the_limit() {
     let mut written = Operations::default();
     for id in 1..count {
         let name = id.to_string();
-        created.push(id, Operation::Create(TableEntry::new(&name, TableOptions::new(Index::Hash))));
+        created.push(id, Operation::Create(TableEntry::new(&name, TableOptions::new(IndexKind::Hash))));
         written.push(id, Operation::Delete(b"k"));
     }
     for (operations, broken) in [(&mut created, false), (&mut written, true)] {
@@ -377,7 +377,7 @@ fn a_record_that_memory_has_no_room_for_is_an_error() {
     let _alone = alone();
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
-    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
     store.close().unwrap();
     let whole = fs::read(&path).unwrap();
     let (salt, length) = (Header::decode(&whole).unwrap().salt, (1 << 40) - 1);

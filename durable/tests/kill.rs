@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::tempdir;
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Changes, Effect, Error, Options, Position, Store, Table};
 
 const ROLE: &str = "TWINDEX_FOLLOW_ROLE";
@@ -85,8 +85,8 @@ fn say(thread: u8, count: impl std::fmt::Display) {
 
 /// Counts up under keys of the thread's own, and says so once the count is acknowledged.
 fn count(store: &Store, thread: u8) {
-    let table = store.table("counts", Index::Hash).unwrap();
-    let bulk = store.table("bulk", Index::Sorted).unwrap();
+    let table = store.table("counts", IndexKind::Hash).unwrap();
+    let bulk = store.table("bulk", IndexKind::Sorted).unwrap();
     for round in 0_u64.. {
         let count = table.increment([b'c', thread], 1).unwrap();
         say(thread, count);
@@ -113,8 +113,8 @@ fn count(store: &Store, thread: u8) {
 /// Writes batches, each with its number in three places, and says each that was acknowledged.
 fn write_batches(store: &Store) {
     let (last, twin) =
-        (store.table("last", Index::Hash).unwrap(), store.table("twin", Index::Sorted).unwrap());
-    let history = store.table("history", Index::Sorted).unwrap();
+        (store.table("last", IndexKind::Hash).unwrap(), store.table("twin", IndexKind::Sorted).unwrap());
+    let history = store.table("history", IndexKind::Sorted).unwrap();
     for batch_number in number(last.select("n").unwrap()) + 1.. {
         let bytes = batch_number.to_be_bytes();
         let mut batch = store.batch();
@@ -131,7 +131,7 @@ fn write_batches(store: &Store) {
             }
             75 => {
                 store.drop_table("other").unwrap();
-                store.table("other", Index::Hash).unwrap();
+                store.table("other", IndexKind::Hash).unwrap();
             }
             _ => thread::sleep(Duration::from_micros(fastrand::u64(..500))),
         }

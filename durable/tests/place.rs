@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Durability, Error, Options, Store};
 
 fn folder() -> TempDir {
@@ -20,7 +20,7 @@ fn open(path: &Path, durability: Durability) -> Store {
 }
 
 fn insert(store: &Store, keys: std::ops::Range<u32>) {
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     let pairs: Vec<_> = keys.map(|key| (key.to_be_bytes(), "v")).collect();
     assert!(!table.insert_many(&pairs).unwrap().contains(&false));
 }
@@ -69,7 +69,7 @@ fn a_link_leads_to_the_file() {
     store.close().unwrap();
     assert_eq!(pairs(&file), 20);
     let other = twindex::Store::new();
-    other.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    other.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
     twindex_durable::save(&other, &link).unwrap();
     assert_eq!(pairs(&file), 1);
     for path in [&link, &chain] {
@@ -145,7 +145,7 @@ fn a_child_of_fork_keeps_no_lock() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             // What it writes would be lost, so it is refused.
-            let is_refused = store.table("t", Index::Hash).unwrap().insert("b", "2").is_err();
+            let is_refused = store.table("t", IndexKind::Hash).unwrap().insert("b", "2").is_err();
             // SAFETY: one byte is written from where it is, and the child does nothing but wait to be killed.
             unsafe {
                 libc::write(pipe[1], (&raw const is_refused).cast(), 1);
@@ -171,7 +171,7 @@ fn a_child_of_fork_keeps_no_lock() {
         }
         assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
     }
-    let found = Store::open(&path).map(|store| store.table("t", Index::Hash).unwrap().len());
+    let found = Store::open(&path).map(|store| store.table("t", IndexKind::Hash).unwrap().len());
     // Either may have written first.
     let child =
         [&told[1..], &told[..4]].map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use fastrand::Rng;
 use tempfile::tempdir;
-use twindex_durable::twindex::{self, Change, Index};
+use twindex_durable::twindex::{self, Change, IndexKind};
 use twindex_durable::{Durability, Options, Result, Store, Table, check, recover};
 
 /// `usual` times the environment's `TWINDEX_STRESS`.
@@ -141,7 +141,7 @@ impl Twin<'_> {
     }
 
     fn make_table(&mut self, rng: &mut Rng) {
-        let index = if rng.bool() { Index::Hash } else { Index::Sorted };
+        let index = if rng.bool() { IndexKind::Hash } else { IndexKind::Sorted };
         // Some get the name of one that was dropped.
         let name =
             format!("table {}", if rng.bool() { self.next_table } else { rng.usize(..=self.next_table) });
@@ -246,7 +246,7 @@ fn assert_same(found: &twindex::Store, memory: &Store, what: &str) {
     for (found, table) in found.tables().iter().zip(memory.tables()) {
         let pairs: Vec<_> = found.iter().collect();
         assert_eq!((pairs.len(), found.len()), (table.len(), table.len()), "{what}: {}", table.name());
-        if table.index() == Index::Sorted {
+        if table.index() == IndexKind::Sorted {
             assert!(pairs.is_sorted_by(|one, next| one.0 < next.0), "{what}: in order");
         }
         for (key, value) in &table {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tempfile::tempdir;
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Durability, Error, Options, Result, Store, Table};
 
 /// The system's allocator, which refuses large blocks when they were counted down.
@@ -76,7 +76,7 @@ fn a_batch_that_cannot_be_undone_says_so() {
                 0 => Store::new(),
                 _ => Options::new().durability(Durability::Always).open(&path).unwrap(),
             };
-            let table = store.table("t", Index::Hash).unwrap();
+            let table = store.table("t", IndexKind::Hash).unwrap();
             table.upsert("large", vec![b'1'; BIG]).unwrap();
             table.upsert("text", "no number").unwrap();
             let value = vec![b'2'; BIG];
@@ -99,7 +99,7 @@ fn a_batch_that_cannot_be_undone_says_so() {
             assert!(matches!(store.compact(), Err(Error::LogFailed { .. })));
             drop((table, store));
             let store = Store::open(&path).unwrap();
-            let table = store.table("t", Index::Hash).unwrap();
+            let table = store.table("t", IndexKind::Hash).unwrap();
             assert_eq!(table.select("large").unwrap(), Some(vec![b'1'; BIG]));
             assert_eq!(table.len(), 2);
         }
@@ -116,7 +116,7 @@ fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table(index.to_string().as_str(), index).unwrap();
         for key in 0..KEYS {
             table.upsert(key.to_be_bytes(), "true").unwrap();
@@ -169,7 +169,7 @@ fn a_compaction_without_memory_is_refused_and_changes_nothing() {
         let _ = fs::remove_file(&path);
         let store =
             Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         // A record of many short pairs, which a compaction keeps in one piece.
         let mut batch = store.batch();
         for key in 0..30_000_u32 {
@@ -182,7 +182,7 @@ fn a_compaction_without_memory_is_refused_and_changes_nothing() {
         refused += usize::from(compacted.is_err());
         table.upsert("next", "1").unwrap();
         store.close().unwrap();
-        assert_eq!(Store::open(&path).unwrap().table("t", Index::Hash).unwrap().len(), 30_001);
+        assert_eq!(Store::open(&path).unwrap().table("t", IndexKind::Hash).unwrap().len(), 30_001);
     }
     assert!((1..12).contains(&refused), "{refused} were refused");
 }
@@ -194,7 +194,7 @@ fn a_log_is_opened_or_the_error_says_that_memory_was_refused() {
     // Among those that are smaller is what the engine needs for 4,096 pairs.
     let _alone = alone(96 << 10);
     let folder = tempdir().unwrap();
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let path = folder.path().join(format!("{index}.twx"));
         let options = || Options::new().durability(Durability::EverySec).compact_by_hand(true);
         let store = options().open(&path).unwrap();

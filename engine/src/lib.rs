@@ -1,18 +1,18 @@
 //! An in-memory key-value engine with two kinds of index that lives inside the program that uses it.
 //!
-//! A [`Store`] is a set of named tables. A [`Table`] holds pairs of byte strings under one [`Index`]:
+//! A [`Store`] is a set of named tables. A [`Table`] holds pairs of byte strings under one [`IndexKind`]:
 //! `Hash` for single keys, `Sorted` for keys in order too. Every method takes `&self`, and both types
 //! are cheap handles that threads clone and share.
 //!
 //! ```
-//! use twindex::{Index, Store};
+//! use twindex::{IndexKind, Store};
 //!
 //! let store = Store::new();
-//! let users = store.table("users", Index::Hash)?;
+//! let users = store.table("users", IndexKind::Hash)?;
 //! assert!(users.insert(b"ada", b"1815")?);
 //! assert_eq!(users.select(b"ada").as_deref(), Some(b"1815".as_slice()));
 //!
-//! let log = store.table("log", Index::Sorted)?;
+//! let log = store.table("log", IndexKind::Sorted)?;
 //! log.insert_many(&[("2026-11-02", "b"), ("2026-11-01", "a"), ("2025-12-31", "z")])?;
 //! let mut cursor = log.cursor(b"2026".as_slice()..);
 //! assert_eq!(cursor.scan_asc_next(), Some((b"2026-11-01".as_slice(), b"a".as_slice())));
@@ -62,14 +62,14 @@
 //!
 //! A key is bytes; a number is not:
 //! ```compile_fail,E0308
-//! # let table = twindex::Store::new().table("t", twindex::Index::Hash).unwrap();
+//! # let table = twindex::Store::new().table("t", twindex::IndexKind::Hash).unwrap();
 //! table.insert(42, b"value");
 //! ```
 //! A closed store is a dropped one, so it cannot be used afterwards:
 //! ```compile_fail,E0382
 //! let store = twindex::Store::new();
 //! drop(store);
-//! store.table("t", twindex::Index::Hash);
+//! store.table("t", twindex::IndexKind::Hash);
 //! ```
 
 // How this engine works
@@ -280,9 +280,9 @@ pub enum Error {
         /// The table's name.
         table: String,
         /// The index that it has.
-        has: Index,
+        has: IndexKind,
         /// The index that the call needs.
-        needs: Index,
+        needs: IndexKind,
     },
     /// A table whose keys or values have one codec was asked for with another.
     WrongCodec {
@@ -7172,14 +7172,14 @@ mod sorted {
 
 /// The kind of index that a table has, chosen when the table is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Index {
+pub enum IndexKind {
     /// Finds single keys.
     Hash,
     /// Finds single keys, and scans keys in the order of their unsigned bytes.
     Sorted,
 }
 
-impl Index {
+impl IndexKind {
     /// `hash` or `sorted`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -7189,13 +7189,13 @@ impl Index {
     }
 }
 
-impl fmt::Display for Index {
+impl fmt::Display for IndexKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Index {
+impl FromStr for IndexKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -7216,7 +7216,7 @@ pub const BYTES: &str = "bytes";
 /// every language reads a table as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions<'n> {
-    index: Index,
+    index: IndexKind,
     create: bool,
     keys: Codec<'n>,
     values: Codec<'n>,
@@ -7249,7 +7249,7 @@ impl Codec<'_> {
 
 impl<'n> TableOptions<'n> {
     /// A table with this index, which is created where there is none, with `bytes` as keys and values.
-    pub fn new(index: Index) -> Self {
+    pub fn new(index: IndexKind) -> Self {
         let bytes = Codec { name: BYTES, any: true };
         Self { index, create: true, keys: bytes, values: bytes }
     }
@@ -7285,7 +7285,7 @@ impl<'n> TableOptions<'n> {
     }
 
     /// The index.
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> IndexKind {
         self.index
     }
 
@@ -7358,7 +7358,7 @@ impl Store {
     ///
     /// Fails where a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
     /// take the store past its memory limit: without pairs too, it counts some 800 bytes and its name.
-    pub fn table(&self, name: &str, index: Index) -> Result<Table> {
+    pub fn table(&self, name: &str, index: IndexKind) -> Result<Table> {
         self.table_with(name, TableOptions::new(index))
     }
 
@@ -7601,8 +7601,8 @@ impl Table {
         memory.allot(TableInner::bytes(name, (keys, values))).map_err(|error| *error)?;
         let own = || Arc::clone(memory);
         let pairs = match options.index {
-            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
-            Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
+            IndexKind::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
+            IndexKind::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let codecs = [keys.into(), values.into()];
         let (memory, dropped) = (own(), AtomicBool::new(false));
@@ -7668,10 +7668,10 @@ impl Table {
     }
 
     /// The index it was created with.
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> IndexKind {
         match self.inner.pairs {
-            Pairs::Hash(_) => Index::Hash,
-            Pairs::Sorted(_) => Index::Sorted,
+            Pairs::Hash(_) => IndexKind::Hash,
+            Pairs::Sorted(_) => IndexKind::Sorted,
         }
     }
 
@@ -7728,7 +7728,7 @@ impl Table {
         (keys, values)
     }
 
-    fn needs(&self, needs: Index) -> Result<()> {
+    fn needs(&self, needs: IndexKind) -> Result<()> {
         if self.index() == needs {
             return Ok(());
         }
@@ -7864,7 +7864,7 @@ impl Table {
     /// `keep` runs without a lock. A pair whose value other threads change meanwhile may stay.
     pub fn retain(&self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
         self.check_not_dropped()?;
-        if self.index() == Index::Sorted {
+        if self.index() == IndexKind::Sorted {
             return self.delete_some(self.try_cursor(..)?, |key, value| !keep(key, value));
         }
         let mut removed = 0;
@@ -8335,7 +8335,7 @@ impl Table {
         reason = "a range is passed as the standard library's methods take it"
     )]
     pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
-        self.needs(Index::Sorted)?;
+        self.needs(IndexKind::Sorted)?;
         let own = |bound: Bound<&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
         let (start, end) = range.key_bounds();
         Ok(Cursor {
@@ -8875,10 +8875,10 @@ impl<T: Versioned> Shared<T> {
 /// cursors and iterators. Until then the store keeps what writes replace, which counts in [`Store::memory`].
 ///
 /// ```
-/// use twindex::{Index, Store};
+/// use twindex::{IndexKind, Store};
 ///
 /// let store = Store::new();
-/// let orders = store.table("orders", Index::Sorted)?;
+/// let orders = store.table("orders", IndexKind::Sorted)?;
 /// orders.insert("1", "apples")?;
 /// let report = store.snapshot()?;
 /// orders.insert("2", "pears")?;
@@ -9045,7 +9045,7 @@ impl SnapshotTable {
     }
 
     /// Its index.
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> IndexKind {
         self.table.index()
     }
 
@@ -9224,10 +9224,10 @@ impl Store {
     /// it does there without the transaction is not a part of it.
     ///
     /// ```
-    /// use twindex::{Error, Index, Store};
+    /// use twindex::{Error, IndexKind, Store};
     ///
     /// let store = Store::new();
-    /// let accounts = store.table("accounts", Index::Hash)?;
+    /// let accounts = store.table("accounts", IndexKind::Hash)?;
     /// accounts.insert("ada", "100")?;
     /// store.transaction(|tx| {
     ///     tx.increment(&accounts, "ada", -30)?;
@@ -9474,7 +9474,7 @@ impl Transaction {
         limit: usize,
         down: bool,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        table.needs(Index::Sorted)?;
+        table.needs(IndexKind::Sorted)?;
         let number = self.touch(table)?;
         let (start, end) = range.key_bounds();
         let bounds = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use twindex::{Error, Index, Store, Table};
+use twindex::{Error, IndexKind, Store, Table};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 40 };
 
 fn contents(table: &Table) -> Model {
     let pairs: Pairs = table.iter().collect();
     assert_eq!(pairs.len(), table.len());
     assert!(pairs.iter().all(|(key, value)| table.select(key).as_ref() == Some(value)));
-    if table.index() == Index::Sorted {
+    if table.index() == IndexKind::Sorted {
         let mut back: Pairs = table.scan(..).rev().collect();
         back.reverse();
         assert!(back == pairs);
@@ -140,7 +140,7 @@ fn runs_and_single_inserts_meet_in_the_same_leaves() {
     const RUNS: u32 = if cfg!(miri) { 4 } else { 60 };
     const LENGTH: u32 = 120;
     let store = Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     let key = |number: u32| format!("{number:08}").into_bytes();
     // Each thread has the numbers of its own remainder, all over the table.
     std::thread::scope(|scope| {
@@ -181,7 +181,7 @@ fn a_cursor_at_the_end_of_a_leaf_meets_the_run_behind_it() {
     const KEYS: u32 = if cfg!(miri) { 20 } else { 400 };
     let key = |number: u32, more: u32| format!("{number:06}/{more:02}").into_bytes();
     let store = Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     // In no order, so that leaves have room.
     (0..KEYS).for_each(|at| assert!(table.insert(key(at * 7919 % KEYS, 0), "first").unwrap()));
     for number in (0..KEYS).rev() {
@@ -212,7 +212,7 @@ fn a_batch_that_meets_the_memory_limit_keeps_its_start() {
         let found = contents(&table);
         // Of a hash table some behind the first that was refused may be there.
         let start: Model = pairs.iter().take_while(|(key, _)| found.contains_key(key)).cloned().collect();
-        assert!(found.len() == start.len() || index == Index::Hash);
+        assert!(found.len() == start.len() || index == IndexKind::Hash);
         let written: Model = pairs.into_iter().collect();
         assert!(found.iter().all(|(key, value)| written.get(key) == Some(value)));
         drop(table);
@@ -226,7 +226,7 @@ fn what_is_reserved_needs_about_the_memory_of_what_grew() {
     let pairs: Vec<_> = (0..20_000_u32).map(|number| (number.to_be_bytes(), [7; 16])).collect();
     let memory = |reserve| {
         let store = Store::new();
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         table.reserve(reserve).unwrap();
         table.insert_many(&pairs).unwrap();
         assert_eq!(table.len(), pairs.len());
@@ -239,11 +239,11 @@ fn what_is_reserved_needs_about_the_memory_of_what_grew() {
 #[test]
 fn a_limit_refuses_what_is_reserved_beyond_it() {
     let store = Store::with_memory_limit(1 << 20);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     assert!(matches!(table.reserve(10_000_000), Err(Error::MemoryLimit { .. })));
     assert!(table.insert("a", "1").unwrap() && store.memory() <= 1 << 20);
     table.reserve(1000).unwrap();
-    assert!(store.table("s", Index::Sorted).unwrap().reserve(usize::MAX).is_ok());
+    assert!(store.table("s", IndexKind::Sorted).unwrap().reserve(usize::MAX).is_ok());
 }
 
 /// What is reserved is taken step by step. Before it was asked for first, a number for which no machine has memory took all
@@ -251,7 +251,7 @@ fn a_limit_refuses_what_is_reserved_beyond_it() {
 #[test]
 fn a_reserve_that_no_machine_has_memory_for_takes_none() {
     let store = Store::new();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     for pairs in [usize::MAX, isize::MAX as usize] {
         assert!(matches!(table.reserve(pairs), Err(Error::MemoryLimit { .. })));
         assert!(store.memory() < 1 << 20);

@@ -5,20 +5,20 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use twindex::{Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions};
+use twindex::{Change, Cursor, Error, IndexKind, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions};
 use twindex_format::Dump;
 
 use crate::sound::assert_sound;
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 /// Past the size from which an engine may keep values apart.
 const LARGE: usize = 100_000;
 
-fn table(index: Index) -> Table {
+fn table(index: IndexKind) -> Table {
     Store::new().table("t", index).expect("a new table")
 }
 
-fn three_pairs(index: Index) -> Table {
+fn three_pairs(index: IndexKind) -> Table {
     let table = table(index);
     table.insert_many(&[("a", "1"), ("b", "2"), ("c", "3")]).expect("there is no limit");
     table
@@ -76,17 +76,17 @@ fn keys_that_change_while_they_are_written_break_nothing() {
 #[test]
 fn a_table_remembers_its_codecs() {
     let store = Store::new();
-    let options = TableOptions::new(Index::Sorted);
+    let options = TableOptions::new(IndexKind::Sorted);
     let table = store.table_with("t", options.keys("int").values_if_new("json")).unwrap();
     assert_eq!(table.codecs(), ("int", "json"));
-    assert_eq!(store.table("plain", Index::Hash).unwrap().codecs(), ("bytes", "bytes"));
+    assert_eq!(store.table("plain", IndexKind::Hash).unwrap().codecs(), ("bytes", "bytes"));
     // Whoever names none, the same ones, or bytes gets it.
     for (keys, values) in [("int", "json"), ("bytes", "json"), ("int", "bytes"), ("bytes", "bytes")] {
         let found = store.table_with("t", options.keys(keys).values(values)).unwrap();
         assert_eq!(found.codecs(), ("int", "json"));
     }
     store.table_with("t", options.keys_if_new("str").values_if_new("str").create(false)).unwrap();
-    store.table("t", Index::Sorted).unwrap();
+    store.table("t", IndexKind::Sorted).unwrap();
     let refused = store.table_with("t", options.keys("int").values("msgpack")).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -105,7 +105,7 @@ fn a_table_remembers_its_codecs() {
 #[test]
 fn codec_names_have_1_to_255_bytes() {
     let store = Store::new();
-    let options = TableOptions::new(Index::Hash);
+    let options = TableOptions::new(IndexKind::Hash);
     for name in [String::new(), "n".repeat(256)] {
         for options in [options.keys(&name), options.values(&name)] {
             let refused = store.table_with("t", options).unwrap_err();
@@ -119,7 +119,7 @@ fn codec_names_have_1_to_255_bytes() {
 #[test]
 fn a_table_is_created_only_where_that_is_asked_for() {
     let store = Store::new();
-    let only = TableOptions::new(Index::Hash).create(false);
+    let only = TableOptions::new(IndexKind::Hash).create(false);
     let refused = store.table_with("users", only).unwrap_err();
     assert!(matches!(&refused, Error::NoTable { name } if name == "users"), "{refused}");
     assert!(store.tables().is_empty());
@@ -161,7 +161,7 @@ fn what_needs_an_order_panics_on_a_hash_table() {
     let calls: [fn(&Table); 3] =
         [|table| drop(table.cursor(..)), |table| drop(table.scan(..)), |table| drop(table.prefix(b"a"))];
     for call in calls {
-        let message = catch_unwind(|| call(&table(Index::Hash))).expect_err("it panics");
+        let message = catch_unwind(|| call(&table(IndexKind::Hash))).expect_err("it panics");
         let message = message.downcast_ref::<String>().expect("it says why");
         assert!(message.contains("table \"t\" has a hash index, this needs a sorted index"), "{message}");
     }
@@ -169,7 +169,7 @@ fn what_needs_an_order_panics_on_a_hash_table() {
 
 #[test]
 fn a_long_key_is_excerpted_in_its_error() {
-    let error = table(Index::Hash).insert(vec![b'\n'; MAX_KEY_BYTES + 1], b"").unwrap_err();
+    let error = table(IndexKind::Hash).insert(vec![b'\n'; MAX_KEY_BYTES + 1], b"").unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -267,7 +267,7 @@ fn a_panic_in_a_reader_locks_nothing() {
         let table = three_pairs(index);
         panics(|| assert!(table.select_with("a", |_| on_purpose()).unwrap_or(true)));
         panics(|| table.select_many(&["a", "b"], |_, _| on_purpose()));
-        if index == Index::Sorted {
+        if index == IndexKind::Sorted {
             let mut cursor = table.cursor(..);
             panics(|| assert_eq!(cursor.scan_asc_next_many(2, |_, _| on_purpose()), 2));
             panics(|| assert_eq!(table.cursor(..).scan_desc_next_many(2, |_, _| on_purpose()), 2));
@@ -319,7 +319,7 @@ fn select_many_may_write() {
 
 #[test]
 fn a_cursor_s_pair_outlives_its_deletion() {
-    let table = three_pairs(Index::Sorted);
+    let table = three_pairs(IndexKind::Sorted);
     table.upsert("a", vec![b'o'; LARGE]).unwrap();
     let mut cursor = table.cursor(..);
     let (key, value) = cursor.scan_asc_next().unwrap();
@@ -331,7 +331,7 @@ fn a_cursor_s_pair_outlives_its_deletion() {
 
 #[test]
 fn a_cursor_shown_many_pairs_may_write() {
-    let table = three_pairs(Index::Sorted);
+    let table = three_pairs(IndexKind::Sorted);
     let mut cursor = table.cursor(..);
     let mut shown = Vec::new();
     let count = cursor.scan_asc_next_many(10, |key, _| {
@@ -405,7 +405,7 @@ impl Drop for Last {
 #[test]
 fn threads_may_use_stores_as_they_end() {
     const THREADS: u8 = 4;
-    for indexes in [BOTH, [Index::Sorted, Index::Hash]] {
+    for indexes in [BOTH, [IndexKind::Sorted, IndexKind::Hash]] {
         let tables = indexes.map(table);
         let threads: Vec<_> = (0..THREADS)
             .map(|number| {
@@ -428,8 +428,8 @@ fn threads_may_use_stores_as_they_end() {
 #[test]
 fn clones_are_the_same_store_and_table() {
     let store = Store::new();
-    let users = store.table("users", Index::Hash).unwrap();
-    let again = store.clone().table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
+    let again = store.clone().table("users", IndexKind::Hash).unwrap();
     users.clone().insert("ada", "1815").unwrap();
     assert_eq!(again.select("ada").unwrap(), b"1815");
     assert_eq!(store.find_table("users").unwrap().len(), 1);
@@ -446,7 +446,7 @@ fn what_reads_a_table_outlives_every_other_handle() {
         drop(table);
         assert_eq!(first.into_iter().chain(iter).count(), 3);
     }
-    let table = three_pairs(Index::Sorted);
+    let table = three_pairs(IndexKind::Sorted);
     let (mut cursor, mut scan) = (table.cursor(..), table.scan(..));
     let clone = cursor.clone();
     drop(table);
@@ -459,7 +459,7 @@ fn what_reads_a_table_outlives_every_other_handle() {
 #[test]
 fn what_is_open_on_a_dropped_table_finds_nothing_more() {
     let store = Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     table.insert_many(&[("a", "1"), ("b", "2")]).unwrap();
     let mut cursor = table.cursor(..);
     let (key, value) = cursor.scan_asc_next().unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-use twindex::{Cursor, Index, Store};
+use twindex::{Cursor, IndexKind, Store};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pair = (Vec<u8>, Vec<u8>);
@@ -139,7 +139,7 @@ fn run(seed: u64) -> usize {
         len: [1, 3, 8, 16, 40, 200][rng.usize(..6)],
         numbers: if cfg!(miri) { 20 } else { [20, 200, 3000][rng.usize(..3)] },
     };
-    let table = Store::new().table("t", Index::Sorted).expect("a new table");
+    let table = Store::new().table("t", IndexKind::Sorted).expect("a new table");
     let mut model = Model::new();
     let put = |rng: &mut fastrand::Rng, model: &mut Model| {
         let (key, value) = (keys.some(rng), some_value(rng));

@@ -4,7 +4,7 @@
 
 use std::mem::offset_of;
 
-use twindex::{Index, Store};
+use twindex::{IndexKind, Store};
 
 fn membarrier(command: libc::c_int) -> libc::c_long {
     // SAFETY: the call takes three integers and touches no memory.
@@ -49,7 +49,7 @@ fn the_first_store_registers_and_memory_is_used_again_if_the_fence_is_forbidden_
 
     forbid_membarrier();
     assert!(!is_registered());
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table(index.name(), index).unwrap();
         for round in 0..20_000_u32 {
             let _ = table.upsert(b"key", [round.to_le_bytes(); 100].as_flattened());

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::scale::scaled;
 use proptest::prelude::*;
-use twindex::{Change, Error, Index, Store, Table};
+use twindex::{Change, Error, IndexKind, Store, Table};
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
 /// A new store with a table of each index in turn.
 fn for_both(test: impl Fn(Store, Table)) {
@@ -57,7 +57,7 @@ fn clear_returns_memory_to_its_base() {
 #[test]
 fn a_cursor_that_nobody_moves_keeps_no_memory() {
     let store = Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     let base = store.memory();
     fill(&table, scaled(2000, 50));
     let mut cursor = table.cursor(..);
@@ -288,7 +288,7 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]
 fn a_hash_table_whose_values_change_size_holds_little_more_than_they_need() {
-    let table = Store::new().table("t", Index::Hash).unwrap();
+    let table = Store::new().table("t", IndexKind::Hash).unwrap();
     let mut random = fastrand::Rng::with_seed(7);
     let mut keys: Vec<String> = (0..20_000).map(|number| format!("{number:016}")).collect();
     for length in [16, 64, 256, 1024] {
@@ -311,7 +311,7 @@ fn a_hash_table_whose_values_change_size_holds_little_more_than_they_need() {
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]
 fn little_of_a_small_hash_table_waits_to_be_freed() {
-    let table = Store::new().table("t", Index::Hash).unwrap();
+    let table = Store::new().table("t", IndexKind::Hash).unwrap();
     for number in 0..100_000 {
         table.upsert(format!("{:016}", number % 1000), [1; 16]).unwrap();
     }
@@ -334,7 +334,7 @@ fn fresh_memory(table: &Table) -> usize {
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]
 fn values_that_grow_leave_about_as_much_idle_as_they_are() {
-    let table = Store::new().table("t", Index::Sorted).unwrap();
+    let table = Store::new().table("t", IndexKind::Sorted).unwrap();
     let mut random = fastrand::Rng::with_seed(7);
     let mut keys: Vec<_> = (0..4000).map(|_| format!("{:016x}", random.u64(..))).collect();
     for length in (4..=13).map(|bits| 1 << bits) {
@@ -351,7 +351,7 @@ fn values_that_grow_leave_about_as_much_idle_as_they_are() {
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]
 fn a_table_that_loses_most_pairs_grows_again_in_their_memory() {
-    let table = Store::new().table("t", Index::Sorted).unwrap();
+    let table = Store::new().table("t", IndexKind::Sorted).unwrap();
     let mut random = fastrand::Rng::with_seed(9);
     let mut keys: Vec<_> = (0..200_000).map(|_| format!("{:016x}", random.u64(..))).collect();
     for key in &keys {

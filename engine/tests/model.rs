@@ -7,9 +7,9 @@ use crate::scale::scaled;
 use crate::sound::assert_sound;
 use crate::strategies::{config, history};
 use proptest::prelude::*;
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
 proptest! {
     #![proptest_config(config(200))]
@@ -35,9 +35,9 @@ proptest! {
         ops in prop::collection::vec(("[ab]{1,2}", 0..4_u8, any::<u8>()), 1..60),
     ) {
         let store = Store::new();
-        let mut model: BTreeMap<String, (Index, Option<u8>)> = BTreeMap::new();
+        let mut model: BTreeMap<String, (IndexKind, Option<u8>)> = BTreeMap::new();
         for (name, op, value) in ops {
-            let index = if value % 2 == 0 { Index::Hash } else { Index::Sorted };
+            let index = if value % 2 == 0 { IndexKind::Hash } else { IndexKind::Sorted };
             match (op, model.get_mut(&name)) {
                 (0, known) => assert_eq!(store.drop_table(&name), known.is_some()),
                 (1, Some(known)) if known.0 != index => {
@@ -70,7 +70,7 @@ fn a_large_table_does_what_a_map_does() {
     BOTH.into_iter().for_each(grow_and_shrink);
 }
 
-fn grow_and_shrink(index: Index) {
+fn grow_and_shrink(index: IndexKind) {
     let pairs = scaled(20_000, 300);
     let mut random = fastrand::Rng::with_seed(7);
     let table = Store::new().table("t", index).expect("a new table");
@@ -145,7 +145,7 @@ fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     assert_sound(table);
     assert_eq!(table.len(), model.len());
     let mut pairs: Vec<_> = table.iter().collect();
-    if table.index() == Index::Hash {
+    if table.index() == IndexKind::Hash {
         pairs.sort();
     }
     assert!(pairs.iter().map(|(key, value)| (key, value)).eq(model));
@@ -153,7 +153,7 @@ fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     table.select_many(&keys, |position, value| {
         assert_eq!(value, model.get(keys[position]).map(Vec::as_slice));
     });
-    if table.index() == Index::Sorted {
+    if table.index() == IndexKind::Sorted {
         assert!(table.scan(..).rev().eq(pairs.into_iter().rev()));
     }
 }

@@ -1,12 +1,12 @@
 //! Values that are shared with the store rather than copied, and what keeps them.
 
-use twindex::{Index, Store};
+use twindex::{IndexKind, Store};
 
 const LARGE: usize = 100_000;
 
 #[test]
 fn a_shared_value_outlives_every_change_of_its_pair() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         table.insert("key", vec![1; LARGE]).unwrap();
@@ -25,7 +25,7 @@ fn a_shared_value_outlives_every_change_of_its_pair() {
 
 #[test]
 fn what_a_shared_value_holds_counts_until_it_is_dropped() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         table.insert("key", vec![1; LARGE]).unwrap();
@@ -41,7 +41,7 @@ fn what_a_shared_value_holds_counts_until_it_is_dropped() {
 
 #[test]
 fn a_small_value_is_copied() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = Store::new().table("t", index).unwrap();
         table.insert("key", "small").unwrap();
         let value = table.select_shared("key").unwrap();
@@ -54,7 +54,7 @@ fn a_small_value_is_copied() {
 
 #[test]
 fn a_value_may_go_to_another_thread() {
-    let table = Store::new().table("t", Index::Hash).unwrap();
+    let table = Store::new().table("t", IndexKind::Hash).unwrap();
     table.insert("key", vec![7; LARGE]).unwrap();
     let value = table.select_shared("key").unwrap();
     let sum = std::thread::spawn(move || value.iter().map(|&byte| usize::from(byte)).sum::<usize>());
@@ -66,7 +66,7 @@ fn a_value_may_go_to_another_thread() {
 #[test]
 fn a_cursor_keeps_the_large_value_that_it_is_on() {
     let store = Store::new();
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     for key in 0..100_u8 {
         table.insert([key], vec![key; LARGE]).unwrap();
     }
@@ -88,7 +88,7 @@ fn a_cursor_keeps_the_large_value_that_it_is_on() {
 /// Keys so long that they do not stand in a leaf, beside values of every size.
 #[test]
 fn long_keys_and_large_values_are_found_in_order() {
-    let table = Store::new().table("t", Index::Sorted).unwrap();
+    let table = Store::new().table("t", IndexKind::Sorted).unwrap();
     let key = |len: usize, last: u8| [vec![b'k'; len], vec![last]].concat();
     let mut expected = Vec::new();
     for len in [0, 1, 3, 4, 5, 200, 400, 500, 510, 600, 5_000, 65_000] {

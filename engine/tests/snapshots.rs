@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use twindex::{Change, Error, Index, Snapshot, Store, TableOptions};
+use twindex::{Change, Error, IndexKind, Snapshot, Store, TableOptions};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -13,7 +13,7 @@ fn expect(snapshot: &Snapshot, name: &str, pairs: &Pairs) {
     let table = snapshot.table(name).unwrap();
     assert_eq!(table.len(), pairs.len(), "{name}");
     let mut all: Vec<_> = table.iter().collect();
-    if table.index() == Index::Hash {
+    if table.index() == IndexKind::Hash {
         all.sort();
     }
     assert!(all.iter().map(|(key, value)| (key, value)).eq(pairs), "{name}: {} {}", all.len(), pairs.len());
@@ -23,7 +23,7 @@ fn expect(snapshot: &Snapshot, name: &str, pairs: &Pairs) {
     }
     let keys: Vec<_> = pairs.keys().collect();
     table.select_many(&keys, |at, value| assert_eq!(value, pairs.get(keys[at]).map(Vec::as_slice)));
-    if table.index() == Index::Sorted {
+    if table.index() == IndexKind::Sorted {
         assert!(table.scan(..).rev().eq(pairs.iter().rev().map(|(key, value)| (key.clone(), value.clone()))));
         let first = pairs.first_key_value().map(|(key, value)| (key.clone(), value.clone()));
         assert_eq!(table.first().unwrap(), first);
@@ -60,8 +60,8 @@ fn snapshots_of_different_moments_show_their_moments() {
         let store = Store::new();
         let names = ["hash", "sorted"];
         let mut model = [Pairs::new(), Pairs::new()];
-        store.table("hash", Index::Hash).unwrap();
-        store.table("sorted", Index::Sorted).unwrap();
+        store.table("hash", IndexKind::Hash).unwrap();
+        store.table("sorted", IndexKind::Sorted).unwrap();
         let mut open: Vec<(Snapshot, [Pairs; 2])> = Vec::new();
         let steps = if cfg!(miri) { 150 } else { 3000 };
         for step in 0..steps {
@@ -127,7 +127,7 @@ fn snapshots_of_different_moments_show_their_moments() {
 
 #[test]
 fn cursors_and_iterators_of_a_snapshot_stay_in_it() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         let keys: Vec<_> = (0..KEYS).map(key_of).collect();
@@ -152,15 +152,15 @@ fn cursors_and_iterators_of_a_snapshot_stay_in_it() {
 #[test]
 fn tables_made_and_dropped_later_do_not_matter() {
     let store = Store::new();
-    let old = store.table_with("old", TableOptions::new(Index::Sorted).keys("str")).unwrap();
+    let old = store.table_with("old", TableOptions::new(IndexKind::Sorted).keys("str")).unwrap();
     old.insert("a", "1").unwrap();
     let snapshot = store.snapshot().unwrap();
     store.drop_table("old");
-    store.table("new", Index::Hash).unwrap().insert("b", "2").unwrap();
-    store.table("old", Index::Hash).unwrap().insert("c", "3").unwrap();
+    store.table("new", IndexKind::Hash).unwrap().insert("b", "2").unwrap();
+    store.table("old", IndexKind::Hash).unwrap().insert("c", "3").unwrap();
     assert!(matches!(snapshot.table("new"), Err(Error::NoTable { .. })));
     let shown = snapshot.table("old").unwrap();
-    assert_eq!((shown.index(), shown.codecs().0, shown.len()), (Index::Sorted, "str", 1));
+    assert_eq!((shown.index(), shown.codecs().0, shown.len()), (IndexKind::Sorted, "str", 1));
     assert_eq!(shown.select("a").unwrap(), b"1");
     assert_eq!(snapshot.tables().len(), 1);
     drop(store);
@@ -169,7 +169,7 @@ fn tables_made_and_dropped_later_do_not_matter() {
 
 #[test]
 fn snapshot_tables_cannot_be_written() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         store.table("t", index).unwrap().insert("a", "1").unwrap();
         let snapshot = store.snapshot().unwrap();
@@ -184,7 +184,7 @@ fn snapshot_tables_cannot_be_written() {
         refused(table.increment("a", 1).map(|_| true));
         refused(table.upsert_many(&[("a", "2"); 200]).map(|_| true));
         refused(table.clear().map(|()| true));
-        assert!(index == Index::Sorted || table.reserve(1_000_000).is_err());
+        assert!(index == IndexKind::Sorted || table.reserve(1_000_000).is_err());
         assert!(!table.is_dropped());
         assert_eq!(shown.select("a").unwrap(), b"1");
     }
@@ -193,7 +193,7 @@ fn snapshot_tables_cannot_be_written() {
 #[test]
 fn snapshots_within_a_write_are_refused_and_dropping_one_is_not_lost() {
     let store = Store::new();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     let mut snapshot = Some(store.snapshot().unwrap());
     table
         .alter("a", |_| {
@@ -208,7 +208,7 @@ fn snapshots_within_a_write_are_refused_and_dropping_one_is_not_lost() {
 
 #[test]
 fn counter_under_an_open_snapshot_does_not_fill_memory() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         for key in 0..1000 {
@@ -226,7 +226,7 @@ fn counter_under_an_open_snapshot_does_not_fill_memory() {
 
 #[test]
 fn write_refused_for_memory_names_snapshots() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         for key in 0..2000 {
@@ -246,7 +246,8 @@ fn write_refused_for_memory_names_snapshots() {
 #[test]
 fn snapshots_never_show_half_of_what_was_written_atomically() {
     let store = Store::new();
-    let (hash, sorted) = (store.table("h", Index::Hash).unwrap(), store.table("s", Index::Sorted).unwrap());
+    let (hash, sorted) =
+        (store.table("h", IndexKind::Hash).unwrap(), store.table("s", IndexKind::Sorted).unwrap());
     let (accounts, total) = (64, 64 * 200);
     let name = |number: usize| format!("{number:03}");
     for number in 0..accounts {
@@ -285,7 +286,7 @@ fn snapshots_never_show_half_of_what_was_written_atomically() {
 
 #[test]
 fn last_handle_that_goes_within_a_write_closes_the_snapshot_after_it() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         table.insert("a", "1").unwrap();
@@ -303,7 +304,7 @@ fn last_handle_that_goes_within_a_write_closes_the_snapshot_after_it() {
 /// What a snapshot kept was once freed by the end of another one that had looked before at which snapshots are open.
 #[test]
 fn closing_one_snapshot_leaves_what_a_newer_one_needs() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         let ended = AtomicBool::new(false);
@@ -339,7 +340,7 @@ fn closing_one_snapshot_leaves_what_a_newer_one_needs() {
 /// A root that was kept for a closed snapshot alone was once followed after its nodes were freed.
 #[test]
 fn tree_of_a_closed_snapshot_is_not_followed() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let older = store.snapshot().unwrap();
         let table = store.table("t", index).unwrap();
@@ -367,7 +368,7 @@ fn tree_of_a_closed_snapshot_is_not_followed() {
 
 #[test]
 fn many_snapshots_one_after_the_other_take_no_more_memory() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         (0..1000).for_each(|key| assert!(table.insert(format!("{key:04}"), "1").unwrap()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::sound::assert_sound;
-use twindex::{Change, Index, Store, Table};
+use twindex::{Change, IndexKind, Store, Table};
 
 const SEEDS: u64 = if cfg!(miri) { 2 } else { 40 };
 const STEPS: usize = if cfg!(miri) { 60 } else { 600 };
@@ -17,7 +17,7 @@ struct Modelled {
 
 impl Modelled {
     fn new(store: &Store, name: &str) -> Self {
-        let table = store.table(name, Index::Sorted).unwrap();
+        let table = store.table(name, IndexKind::Sorted).unwrap();
         Self { store: store.clone(), table, pairs: BTreeMap::new() }
     }
 

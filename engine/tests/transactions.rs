@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use twindex::{Error, Index, Store, Table, Transaction};
+use twindex::{Error, IndexKind, Store, Table, Transaction};
 
 fn store() -> (Store, Table) {
     let store = Store::new();
-    let table = store.table("test", Index::Sorted).unwrap();
+    let table = store.table("test", IndexKind::Sorted).unwrap();
     table.insert_many(&[("1", "10"), ("2", "20")]).unwrap();
     (store, table)
 }
@@ -176,7 +176,7 @@ fn g2_anti_dependency_cycles_do_not_happen() {
 
 #[test]
 fn transactions_see_their_own_writes() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         table.insert("b", "1").unwrap();
@@ -185,7 +185,7 @@ fn transactions_see_their_own_writes() {
         assert!(tx.delete(&table, "b").unwrap() && !tx.contains(&table, "b").unwrap());
         assert!(!tx.replace(&table, "b", "2").unwrap());
         assert_eq!(tx.increment(&table, "c", 5).unwrap() + tx.increment(&table, "c", 5).unwrap(), 15);
-        if index == Index::Sorted {
+        if index == IndexKind::Sorted {
             let pairs = |pairs: &[(&str, &str)]| -> Vec<_> {
                 pairs
                     .iter()
@@ -216,7 +216,7 @@ fn errors_and_dropped_transactions_write_nothing() {
     let mut tx = store.begin();
     tx.upsert(&table, "1", "lost").unwrap();
     assert!(matches!(tx.table("none"), Err(Error::NoTable { .. })));
-    assert!(tx.upsert(&Store::new().table("test", Index::Sorted).unwrap(), "1", "other store").is_err());
+    assert!(tx.upsert(&Store::new().table("test", IndexKind::Sorted).unwrap(), "1", "other store").is_err());
     let snapshot = store.snapshot().unwrap();
     let shown = snapshot.table("test").unwrap();
     assert!(matches!(tx.select(shown.as_table(), "1"), Err(Error::ReadOnly { .. })));
@@ -228,7 +228,7 @@ fn errors_and_dropped_transactions_write_nothing() {
 
 #[test]
 fn commit_at_the_memory_limit_writes_all_or_nothing() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).unwrap();
         for key in 0..200 {
@@ -279,7 +279,7 @@ fn commit_within_a_write_is_refused() {
 fn money_is_never_lost_or_created() {
     const ACCOUNTS: u64 = 20;
     let store = Store::new();
-    let tables = [store.table("h", Index::Hash).unwrap(), store.table("s", Index::Sorted).unwrap()];
+    let tables = [store.table("h", IndexKind::Hash).unwrap(), store.table("s", IndexKind::Sorted).unwrap()];
     for table in &tables {
         (0..ACCOUNTS).for_each(|account| assert!(table.insert(format!("{account:02}"), "100").unwrap()));
     }
@@ -338,7 +338,8 @@ fn random_histories_are_serializable() {
     let rounds = if cfg!(miri) { 1 } else { 8 };
     for seed in 0..rounds {
         let store = Store::new();
-        let tables = [store.table("h", Index::Hash).unwrap(), store.table("s", Index::Sorted).unwrap()];
+        let tables =
+            [store.table("h", IndexKind::Hash).unwrap(), store.table("s", IndexKind::Sorted).unwrap()];
         let next = AtomicU64::new(1);
         let history: Mutex<Vec<Done>> = Mutex::default();
         thread::scope(|scope| {
@@ -435,8 +436,8 @@ fn transactions_move_between_threads() {
 fn commit_beside_a_drop_of_a_table_writes_all_or_nothing() {
     for _ in 0..if cfg!(miri) { 2 } else { 100 } {
         let store = Store::new();
-        let kept = store.table("a", Index::Hash).unwrap();
-        let dropped = store.table("b", Index::Sorted).unwrap();
+        let kept = store.table("a", IndexKind::Hash).unwrap();
+        let dropped = store.table("b", IndexKind::Sorted).unwrap();
         let mut tx = store.begin();
         for key in 0..50 {
             tx.upsert(&kept, key.to_string(), "new").unwrap();
@@ -452,7 +453,7 @@ fn commit_beside_a_drop_of_a_table_writes_all_or_nothing() {
 
 #[test]
 fn reads_around_a_clear_are_a_conflict() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let (one, two) = (store.table("a", index).unwrap(), store.table("b", index).unwrap());
         one.insert("k", "old").unwrap();
@@ -476,7 +477,7 @@ fn reads_around_a_clear_are_a_conflict() {
 #[test]
 fn transactions_beside_long_batches_take_effect() {
     let (store, table) = store();
-    let other = store.table("other", Index::Hash).unwrap();
+    let other = store.table("other", IndexKind::Hash).unwrap();
     let (begun, wait) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -533,14 +534,14 @@ fn transactions_and_snapshots_work_while_a_thread_ends() {
 
 #[test]
 fn reads_of_empty_tables_take_no_memory_and_are_watched() {
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let (empty, other) = (store.table("e", index).unwrap(), store.table("o", index).unwrap());
         let before = store.memory();
         store.set_memory_limit(Some(1));
         let mut tx = store.begin();
         assert_eq!(tx.select(&empty, "k").unwrap(), None);
-        if index == Index::Sorted {
+        if index == IndexKind::Sorted {
             assert_eq!(all(&mut tx, &empty).unwrap(), []);
         }
         assert_eq!(store.memory(), before);

@@ -5,11 +5,11 @@ use std::iter::FusedIterator;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::thread;
 
-use twindex::{Change, Cursor, Error, Index, KeyRange, MAX_KEY_BYTES, Store, Table, Value};
+use twindex::{Change, Cursor, Error, IndexKind, KeyRange, MAX_KEY_BYTES, Store, Table, Value};
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
-fn table(index: Index) -> Table {
+fn table(index: IndexKind) -> Table {
     Store::new().table("t", index).expect("a new table")
 }
 
@@ -18,7 +18,7 @@ fn key(number: u32) -> Vec<u8> {
 }
 
 /// A table of so many pairs, with values of which some are large.
-fn filled(index: Index, pairs: u32) -> (Table, BTreeMap<Vec<u8>, Vec<u8>>) {
+fn filled(index: IndexKind, pairs: u32) -> (Table, BTreeMap<Vec<u8>, Vec<u8>>) {
     let table = table(index);
     let value = |number: u32| vec![number as u8; [3, 600, 9000][number as usize % 97 % 3]];
     let model: BTreeMap<_, _> = (0..pairs).map(|number| (key(number), value(number))).collect();
@@ -35,7 +35,7 @@ fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
 }
 
 fn is_wrong_index<T>(result: twindex::Result<T>) -> bool {
-    matches!(result.err(), Some(Error::WrongIndex { needs: Index::Sorted, .. }))
+    matches!(result.err(), Some(Error::WrongIndex { needs: IndexKind::Sorted, .. }))
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn get_or_insert_with_makes_a_value_only_where_there_is_none() {
 
 #[test]
 fn the_ends_of_a_table_are_its_least_and_greatest_key() {
-    let (table, mut model) = filled(Index::Sorted, 400);
+    let (table, mut model) = filled(IndexKind::Sorted, 400);
     let own = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
     while !model.is_empty() {
         assert_eq!(table.first().unwrap(), model.first_key_value().map(own));
@@ -88,7 +88,7 @@ fn the_ends_of_a_table_are_its_least_and_greatest_key() {
 
 #[test]
 fn threads_that_pop_get_each_pair_once() {
-    let (table, model) = filled(Index::Sorted, 600);
+    let (table, model) = filled(IndexKind::Sorted, 600);
     let popped: Vec<_> = thread::scope(|scope| {
         let pop = |first| {
             let table = &table;
@@ -136,7 +136,7 @@ fn delete_range_removes_the_range_and_nothing_else() {
         (Excluded(key(1200)), Excluded(key(1200))),
         (Unbounded, Unbounded),
     ];
-    let (table, mut model) = filled(Index::Sorted, 2000);
+    let (table, mut model) = filled(IndexKind::Sorted, 2000);
     for range in ranges {
         let (from, to) = range.key_bounds();
         let is_inside = |key: &[u8]| {
@@ -148,7 +148,7 @@ fn delete_range_removes_the_range_and_nothing_else() {
         assert_eq!(table.delete_range(range.clone()).unwrap(), before - model.len(), "{range:?}");
         assert_same(&table, &model);
     }
-    let (table, mut model) = filled(Index::Sorted, 2000);
+    let (table, mut model) = filled(IndexKind::Sorted, 2000);
     for prefix in ["key/001", "key/00199", "nothing", ""] {
         let before = model.len();
         model.retain(|key, _| !key.starts_with(prefix.as_bytes()));
@@ -159,7 +159,7 @@ fn delete_range_removes_the_range_and_nothing_else() {
 
 #[test]
 fn verbs_on_order_are_refused_by_a_hash_table() {
-    let table = table(Index::Hash);
+    let table = table(IndexKind::Hash);
     assert!(is_wrong_index(table.first()) && is_wrong_index(table.last()));
     assert!(is_wrong_index(table.pop_first()) && is_wrong_index(table.pop_last()));
     assert!(is_wrong_index(table.delete_range(..)) && is_wrong_index(table.delete_prefix("a")));
@@ -167,7 +167,7 @@ fn verbs_on_order_are_refused_by_a_hash_table() {
 
 #[test]
 fn ranges_take_any_kind_of_key() {
-    let (table, _) = filled(Index::Sorted, 20);
+    let (table, _) = filled(IndexKind::Sorted, 20);
     let count = |scan: twindex::Scan| scan.count();
     assert_eq!(count(table.scan("key/00005".."key/00010")), 5);
     assert_eq!(count(table.scan(key(5)..=key(10))), 6);
@@ -189,7 +189,7 @@ fn steps(cursor: &mut Cursor, down: bool, limit: usize) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_cursor_that_seeks_stands_between_two_pairs() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     let keys: Vec<_> = (0..600).step_by(2).map(key).collect();
     for key in &keys {
         assert!(table.insert(key, key).unwrap());
@@ -223,7 +223,7 @@ fn a_cursor_that_seeks_stands_between_two_pairs() {
 #[test]
 fn a_scan_that_has_ended_returns_nothing_more() {
     fn is_fused(_: &impl FusedIterator) {}
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     let (mut up, mut down, mut all) = (table.scan(..), table.scan(..).rev(), table.iter());
     is_fused(&up);
     is_fused(&all);
@@ -234,7 +234,7 @@ fn a_scan_that_has_ended_returns_nothing_more() {
 
 #[test]
 fn a_value_compares_as_its_bytes() {
-    let table = table(Index::Hash);
+    let table = table(IndexKind::Hash);
     let value = |bytes: &[u8]| -> Value {
         let _ = table.upsert("k", bytes);
         table.select_shared("k").unwrap()

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use twindex::{Error, Index, Result, Store, TableOptions};
+use twindex::{Error, IndexKind, Result, Store, TableOptions};
 
 use crate::entry::TableEntry;
 use crate::loader::{Loader, table_of_pairs};
@@ -224,7 +224,7 @@ fn adopt(loader: &mut Loader, kind: Kind, mut payload: &[u8]) -> Result<()> {
         let names = (2_u64..).map(|other| format!("recovered {id}.{other}"));
         let mut names = iter::once(format!("recovered {id}")).chain(names);
         let unused = names.find(|name| loader.store().find_table(name).is_none()).unwrap_or_default();
-        loader.create(id, 0, TableEntry::new(&unused, TableOptions::new(Index::Sorted)))
+        loader.create(id, 0, TableEntry::new(&unused, TableOptions::new(IndexKind::Sorted)))
     };
     if kind == Kind::Pairs {
         table_of_pairs(payload).map_or(Ok(()), adopt)?;
@@ -247,7 +247,7 @@ mod tests {
     fn a_lost_table_that_memory_is_refused_for_is_an_error() {
         let pairs_of_table_7 = [7, 0];
         let store = Store::new();
-        store.table("recovered 7", Index::Sorted).unwrap();
+        store.table("recovered 7", IndexKind::Sorted).unwrap();
         let mut loader = Loader::new(store.clone());
         store.set_memory_limit(Some(store.memory()));
         let refused = adopt(&mut loader, Kind::Pairs, &pairs_of_table_7);

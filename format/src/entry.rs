@@ -1,6 +1,6 @@
 //! Tables as a file describes them.
 
-use twindex::{Index, MAX_NAME_BYTES, Table, TableOptions};
+use twindex::{IndexKind, MAX_NAME_BYTES, Table, TableOptions};
 
 use crate::varint::take_varint;
 
@@ -10,7 +10,7 @@ pub struct TableEntry<'p> {
     /// Its name.
     pub name: &'p str,
     /// Its index.
-    pub index: Index,
+    pub index: IndexKind,
     /// The codec of its keys.
     pub keys: &'p str,
     /// The codec of its values.
@@ -37,7 +37,7 @@ impl<'p> TableEntry<'p> {
     }
 
     pub(crate) fn encode(self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.index == Index::Sorted)];
+        let mut bytes = vec![u8::from(self.index == IndexKind::Sorted)];
         bytes.extend(encode_codecs(self.keys, self.values));
         bytes.extend(self.name.as_bytes());
         bytes
@@ -46,8 +46,8 @@ impl<'p> TableEntry<'p> {
     /// Decodes an entry. Its name is the rest of `bytes`.
     pub(crate) fn decode(mut bytes: &'p [u8]) -> Option<Self> {
         let index = match bytes.split_off_first()? {
-            0 => Index::Hash,
-            1 => Index::Sorted,
+            0 => IndexKind::Hash,
+            1 => IndexKind::Sorted,
             _ => return None,
         };
         let (keys, values) = take_codecs(&mut bytes)?;

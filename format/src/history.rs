@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use twindex::Error::Corrupt;
-use twindex::{Index, Result};
+use twindex::{IndexKind, Result};
 
 use crate::entry::TableEntry;
 use crate::log::LogReader;
@@ -24,7 +24,7 @@ pub struct TableInfo {
     /// Its name.
     pub name: String,
     /// Its index.
-    pub index: Index,
+    pub index: IndexKind,
     /// The codec of its keys.
     pub keys: String,
     /// The codec of its values.

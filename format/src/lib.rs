@@ -1,15 +1,15 @@
 //! A Twindex store as bytes.
 //!
 //! ```
-//! use twindex::{Index, Store};
+//! use twindex::{IndexKind, Store};
 //! use twindex_format::Dump;
 //!
 //! let store = Store::new();
-//! store.table("users", Index::Hash)?.insert("ada", "1815")?;
+//! store.table("users", IndexKind::Hash)?.insert("ada", "1815")?;
 //! let mut bytes = Vec::new();
 //! store.dump(&mut bytes)?;
 //! let copy = Store::load(&mut bytes.as_slice())?;
-//! assert_eq!(copy.table("users", Index::Hash)?.select("ada").as_deref(), Some(b"1815".as_slice()));
+//! assert_eq!(copy.table("users", IndexKind::Hash)?.select("ada").as_deref(), Some(b"1815".as_slice()));
 //! # Ok::<(), twindex::Error>(())
 //! ```
 //!

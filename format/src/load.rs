@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::{Corrupt, MemoryLimit};
-use twindex::{Index, Result, Store};
+use twindex::{IndexKind, Result, Store};
 
 use crate::loader::{Loader, table_of_pairs};
 use crate::log::{LogReader, Replayed, Torn};
@@ -302,7 +302,7 @@ impl<'s> Shared<'s> {
     fn is_sorted(&self, payload: &[u8]) -> bool {
         let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
         let table = table_of_pairs(payload).and_then(|id| loader.find(id));
-        table.is_some_and(|table| table.index() == Index::Sorted)
+        table.is_some_and(|table| table.index() == IndexKind::Sorted)
     }
 
     /// Loads one record that is of another kind, or too large for a piece.
@@ -442,7 +442,7 @@ mod tests {
         for pairs in [0, 1] {
             let store = twindex::Store::new();
             for table in 0..5_000 {
-                let table = store.table(&format!("table {table}"), Index::Hash).unwrap();
+                let table = store.table(&format!("table {table}"), IndexKind::Hash).unwrap();
                 (0..pairs).for_each(|key: u8| assert!(table.insert([key], "v").unwrap()));
             }
             let mut bytes = Vec::new();
@@ -478,9 +478,9 @@ mod tests {
     #[test]
     fn a_file_that_is_cut_to_its_end_meanwhile_is_whole() {
         let store = twindex::Store::new();
-        store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+        store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
         let mut bytes = Vec::new();
-        write_tables(&[(0, store.table("t", Index::Hash).unwrap())], 7, &mut bytes, &mut |_| {}).unwrap();
+        write_tables(&[(0, store.table("t", IndexKind::Hash).unwrap())], 7, &mut bytes, &mut |_| {}).unwrap();
         for zeros in [1, 100, 10 << 20] {
             let claimed = bytes.len() as u64 + zeros;
             let file = Counting { bytes: bytes.clone(), read: AtomicU64::new(0), shorter: Some(claimed) };

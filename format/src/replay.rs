@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::{io, mem, thread};
 
 use foldhash::fast::FixedState;
-use twindex::{Index, Result, Table};
+use twindex::{IndexKind, Result, Table};
 
 use crate::loader::Loader;
 use crate::memory::{collected, room};
@@ -230,10 +230,10 @@ impl<'g> Steps<'g> {
         let mut borders = room(parts)?;
         let in_order = match table.index() {
             // Puts alone may stay in log order: the last one of a key wins. A mix may not: all deletes are done first.
-            Index::Hash => steps.iter().any(|step| step.is_put != steps[0].is_put),
-            Index::Sorted => !steps.is_sorted_by(|one, next| one.key(bytes) < next.key(bytes)),
+            IndexKind::Hash => steps.iter().any(|step| step.is_put != steps[0].is_put),
+            IndexKind::Sorted => !steps.is_sorted_by(|one, next| one.key(bytes) < next.key(bytes)),
         };
-        if table.index() == Index::Sorted && parts > 1 {
+        if table.index() == IndexKind::Sorted && parts > 1 {
             let sample = sample(bytes, steps)?;
             // If all keys are behind the table's last one, one thread inserts them: leaves filled from one end are fuller.
             let is_behind = |last: &[u8]| sample.first().is_some_and(|first| last < *first);
@@ -296,8 +296,8 @@ impl<'g> Steps<'g> {
         }
         let key = step.key(self.bytes);
         match self.table.index() {
-            Index::Hash => FixedState::default().hash_one(key) as usize % self.parts,
-            Index::Sorted => self.borders.partition_point(|border| *border <= key),
+            IndexKind::Hash => FixedState::default().hash_one(key) as usize % self.parts,
+            IndexKind::Sorted => self.borders.partition_point(|border| *border <= key),
         }
     }
 }
@@ -395,7 +395,7 @@ mod tests {
                 Made::Put(id, key, value) => operations.push(*id, Operation::Put(key, value)),
                 Made::Delete(id, key) => operations.push(*id, Operation::Delete(key)),
                 Made::Create(id) => {
-                    let index = if id % 2 == 0 { Index::Hash } else { Index::Sorted };
+                    let index = if id % 2 == 0 { IndexKind::Hash } else { IndexKind::Sorted };
                     let entry = TableEntry::new(&name(id), TableOptions::new(index)).name.to_owned();
                     operations
                         .push(*id, Operation::Create(TableEntry::new(&entry, TableOptions::new(index))));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use twindex::parts::{common, head4};
-use twindex::{Error, Index, Result, Table};
+use twindex::{Error, IndexKind, Result, Table};
 
 use crate::entry::TableEntry;
 use crate::history::History;
@@ -164,7 +164,7 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         /// until it unpins. So we do not wait for a disk while pinned.
         const AT_ONCE: usize = 1024;
         match table.index() {
-            Index::Sorted => {
+            IndexKind::Sorted => {
                 // A thread that appends while we write would move the table's end for ever. So we stop at the last key
                 // of now.
                 let mut end = table.cursor(..);
@@ -176,7 +176,7 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
                     self.write()?;
                 }
             }
-            Index::Hash => {
+            IndexKind::Hash => {
                 let mut next = Some(0);
                 while let Some(from) = next {
                     next = table.walk(from, |key, value| self.push(id, key, value, &[]));

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use dump_writer::{counted_table, dump, end, file, lengths, pair, pairs, table, table_with_id};
 use peak_alloc::PeakAlloc;
-use twindex::{Error, Index, Store};
+use twindex::{Error, IndexKind, Store};
 use twindex_format::{Dump, limit_while_loading};
 
 #[global_allocator]
@@ -107,7 +107,7 @@ fn a_memory_limit_holds_for_tables_without_pairs() {
 fn large_values_are_copied_one_at_a_time() {
     const VALUE: usize = 1 << 20;
     let _alone = ALONE.lock();
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = Store::new().table("t", index).unwrap();
         for key in 0..32_u8 {
             table.insert([key], vec![key; VALUE]).unwrap();
@@ -125,7 +125,7 @@ fn large_values_are_copied_one_at_a_time() {
 #[test]
 fn dropping_a_table_takes_no_memory() {
     let _alone = ALONE.lock();
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = Store::new().table("t", index).unwrap();
         for key in 0..3_000_u32 {
             table.insert(key.to_be_bytes(), vec![7; if key % 2 == 0 { 600 } else { 5_000 }]).unwrap();

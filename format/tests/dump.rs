@@ -11,11 +11,11 @@ use crate::dump_writer::{
 use crate::scale::scaled;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use twindex::{Error, Index, MAX_KEY_BYTES, Store};
+use twindex::{Error, IndexKind, MAX_KEY_BYTES, Store};
 use twindex_format::{Dump, Position};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
-type Tables = BTreeMap<String, (Index, Pairs)>;
+type Tables = BTreeMap<String, (IndexKind, Pairs)>;
 
 fn store_of(tables: &Tables) -> Store {
     let store = Store::new();
@@ -61,7 +61,7 @@ fn small() -> Tables {
         |pairs: &[(&[u8], &[u8])]| pairs.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
     let users = pairs(&[(b"", b"empty"), (b"ada", b"1815")]);
     let log = pairs(&[(b"2026-11-01", b"a"), (b"2026-11-02", b""), (b"2026-12", b"\xff\x00")]);
-    [("users".into(), (Index::Hash, users)), ("log".into(), (Index::Sorted, log))].into()
+    [("users".into(), (IndexKind::Hash, users)), ("log".into(), (IndexKind::Sorted, log))].into()
 }
 
 // --- round trips
@@ -74,7 +74,7 @@ fn some_tables() -> impl Strategy<Value = Tables> {
             .prop_map(|(folder, number, end)| format!("{folder:/<40}{number}{end}").into()),
     ];
     let value = prop_oneof![8 => vec(any::<u8>(), 0..50), 1 => vec(any::<u8>(), 4000..20_000)];
-    let index = prop::sample::select(vec![Index::Hash, Index::Sorted]);
+    let index = prop::sample::select(vec![IndexKind::Hash, IndexKind::Sorted]);
     btree_map("[a-zé]{1,8}", (index, btree_map(key, value, 0..if cfg!(miri) { 5 } else { 60 })), 0..4)
 }
 
@@ -163,7 +163,7 @@ fn a_dump_of_large_pairs_and_many_blocks_keeps_them() {
         .collect();
     pairs.insert(vec![b'l'; long], vec![8; scaled(3 << 20, 9000)]);
     pairs.insert(vec![b'l'; long - 1], vec![9; 65_536]);
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let tables = [("t".to_owned(), (index, pairs.clone()))].into();
         assert!(tables_of(&load(&dump(&store_of(&tables))).expect("a dump loads")) == tables);
     }
@@ -185,7 +185,7 @@ fn a_sorted_store_dumps_to_the_same_bytes_again() {
 fn shared_prefixes_are_stored_once() {
     let prefix = "a/rather/long/prefix/that/every/key/has/".repeat(5);
     let pairs: Pairs = (0..1000).map(|number| (format!("{prefix}{number:04}").into(), vec![1])).collect();
-    let bytes = dump(&store_of(&[("t".to_owned(), (Index::Sorted, pairs))].into()));
+    let bytes = dump(&store_of(&[("t".to_owned(), (IndexKind::Sorted, pairs))].into()));
     assert!(bytes.len() < 10_000, "{} bytes", bytes.len());
 }
 
@@ -196,7 +196,7 @@ fn ends_of_keys_that_recur_are_stored_once() {
     let keys = scaled(1000, 100);
     let key = |at: usize| format!("a/rather/long/name/of/a/folder/key{:06}{}", at / 4, names[at % 4]);
     let pairs: Pairs = (0..4 * keys).map(|at| (key(at).into(), vec![7; 10])).collect();
-    let tables = [("t".to_owned(), (Index::Sorted, pairs))].into();
+    let tables = [("t".to_owned(), (IndexKind::Sorted, pairs))].into();
     let bytes = dump(&store_of(&tables));
     assert!(bytes.len() < keys * 4 * 11 + 200, "{} bytes for {keys} keys", bytes.len());
     assert!(tables_of(&load(&bytes).expect("a dump loads")) == tables);
@@ -266,7 +266,7 @@ fn references_made_by_hand_load() {
     ];
     let pairs: Pairs = pairs.map(|(key, value)| (key.into(), value.into())).into();
     let found = tables_of(&load(&bytes).expect("the format is this"));
-    assert!(found == [("t".to_owned(), (Index::Sorted, pairs))].into(), "{found:?}");
+    assert!(found == [("t".to_owned(), (IndexKind::Sorted, pairs))].into(), "{found:?}");
 }
 
 /// The example of docs/file-format.md.
@@ -294,7 +294,7 @@ fn pairs_are_packed_as_the_page_of_the_format_says() {
         ]),
         end(7),
     ]);
-    assert!(dump(&store_of(&[("t".to_owned(), (Index::Sorted, expected))].into())) == bytes);
+    assert!(dump(&store_of(&[("t".to_owned(), (IndexKind::Sorted, expected))].into())) == bytes);
 }
 
 /// What a pair refers to is in its record, and its key has as many bytes as are cut off.
@@ -405,9 +405,9 @@ fn logged() -> Vec<Record> {
 #[test]
 fn a_log_made_by_hand_is_replayed() {
     let expected: Tables = [
-        ("users", Index::Hash, vec![("ada", "1852")]),
-        ("log", Index::Sorted, vec![("y", "")]),
-        ("new", Index::Sorted, vec![("k", "v")]),
+        ("users", IndexKind::Hash, vec![("ada", "1852")]),
+        ("log", IndexKind::Sorted, vec![("y", "")]),
+        ("new", IndexKind::Sorted, vec![("k", "v")]),
     ]
     .map(|(name, index, pairs)| {
         (name.to_owned(), (index, pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect()))
@@ -640,7 +640,7 @@ fn a_dump_ends_although_pairs_are_appended() {
             Ok(())
         }
     }
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let store = Store::new();
         let table = store.table("t", index).expect("the name is new");
         let mut sink = Appending(&table, 1);

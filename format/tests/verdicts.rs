@@ -1,6 +1,6 @@
 //! What readers make of files that are whole, torn, damaged, or break a rule under right checksums.
 
-use twindex::{Error, Index, Store};
+use twindex::{Error, IndexKind, Store};
 use twindex_format::{
     HEAD_BYTES, Head, Kind, Operation, Operations, Position, TableEntry, check, open, salvage, seal, synced,
     write_tables,
@@ -16,7 +16,7 @@ struct File(Vec<u8>);
 impl File {
     fn new() -> Self {
         let store = Store::new();
-        for (name, index) in [("a", Index::Hash), ("b", Index::Sorted)] {
+        for (name, index) in [("a", IndexKind::Hash), ("b", IndexKind::Sorted)] {
             store.table(name, index).unwrap().insert("key", name).unwrap();
         }
         let tables: Vec<_> = (0..).zip(store.tables()).collect();
@@ -82,7 +82,7 @@ impl File {
 }
 
 fn entry(name: &str) -> TableEntry<'_> {
-    TableEntry { name, index: Index::Hash, keys: "bytes", values: "bytes" }
+    TableEntry { name, index: IndexKind::Hash, keys: "bytes", values: "bytes" }
 }
 
 type Break<'b> = Box<dyn Fn(File) -> File + 'b>;

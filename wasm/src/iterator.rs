@@ -1,6 +1,6 @@
 //! Iterators over every pair of a table or a cache.
 
-use twindex::{Cursor, Index, Table};
+use twindex::{Cursor, IndexKind, Table};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
@@ -57,8 +57,8 @@ pub(crate) struct Walk {
 impl Iterator {
     pub(crate) fn new(table: &Table) -> Result<Self, Failed> {
         Ok(match table.index() {
-            Index::Sorted => Self::Sorted(table.try_cursor(..)?),
-            Index::Hash => Self::Hash(Walk::new(Hash::Table(table.clone()))),
+            IndexKind::Sorted => Self::Sorted(table.try_cursor(..)?),
+            IndexKind::Hash => Self::Hash(Walk::new(Hash::Table(table.clone()))),
         })
     }
 

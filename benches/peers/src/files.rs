@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use heed::types::Bytes;
 use heed::{Database, EnvFlags, PutFlags};
 use tempfile::TempDir;
-use twindex::Index;
+use twindex::IndexKind;
 use twindex_benches::{
     Clock, Fallible, Job, KeyList, Options, Peer, Persistence, Record, Session, Unit, fill_value, median,
     most_resident_bytes, shared,
@@ -45,7 +45,7 @@ impl<const ATOMIC: bool> Peer for InFile<ATOMIC> {
         let folder = given.new_folder().expect("a folder can be made");
         let store = options(given.persistence).compact_by_hand(false).open(folder.path().join("pairs.twx"));
         let store = store.unwrap_or_else(|error| panic!("{error}"));
-        let table = store.table("pairs", Index::Sorted).expect("the name is valid");
+        let table = store.table("pairs", IndexKind::Sorted).expect("the name is valid");
         Self { store, table, _folder: folder }
     }
 }
@@ -168,7 +168,7 @@ fn file_records(job: &Job<'_>, pairs: &Pairs, path: &Path, write: f64, read: f64
 pub fn twindex_file(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let (pairs, folder) = (Pairs::of(job)?, job.options.new_folder()?);
     let path = folder.path().join("pairs.twx");
-    let index = if matches!(pairs, Pairs::Elektra(_)) { Index::Sorted } else { job_index(job) };
+    let index = if matches!(pairs, Pairs::Elektra(_)) { IndexKind::Sorted } else { job_index(job) };
     let store = twindex::Store::new();
     let table = store.table("pairs", index)?;
     pairs.each(|key, value| {
@@ -200,8 +200,8 @@ pub fn twindex_file(job: &Job<'_>) -> Fallible<Vec<Record>> {
     Ok(records)
 }
 
-fn job_index(job: &Job<'_>) -> Index {
-    if job.options.index == twindex_benches::Index::Sorted { Index::Sorted } else { Index::Hash }
+fn job_index(job: &Job<'_>) -> IndexKind {
+    if job.options.index == twindex_benches::Index::Sorted { IndexKind::Sorted } else { IndexKind::Hash }
 }
 
 /// To write is one transaction into a new file; to read, all pairs where they lie.
@@ -325,7 +325,7 @@ pub fn followers(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let folder = job.options.new_folder()?;
     let path = folder.path().join("followed.twx");
     let store = options(job.options.persistence).open(&path)?;
-    let table = store.table("t", Index::Hash)?;
+    let table = store.table("t", IndexKind::Hash)?;
     let following = start(&path, job.threads())?;
     let begun = Instant::now();
     while begun.elapsed() < WATCHED {

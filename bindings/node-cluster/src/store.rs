@@ -5,7 +5,7 @@ use std::time::Duration;
 use napi::Result;
 use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
 use napi_derive::napi;
-use twindex_cluster::{Index, Options, TableOptions};
+use twindex_cluster::{IndexKind, Options, TableOptions};
 
 use crate::answer::{answer, millis, now};
 use crate::batch::NativeBatch;
@@ -97,7 +97,7 @@ impl NativeStore {
         values: Option<String>,
         create: bool,
     ) -> Result<PromiseRaw<'e, NativeTable>> {
-        let index: Index = now(|| Ok(index.parse()?))?;
+        let index: IndexKind = now(|| Ok(index.parse()?))?;
         let store = self.0.clone();
         answer(env, async move {
             let options = TableOptions::new(index).create(create);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twindex_cluster::{Index, Options, TableOptions};
+use twindex_cluster::{IndexKind, Options, TableOptions};
 
 use crate::answer::{Mode, Then, answer, now};
 use crate::batch::Batch;
@@ -89,7 +89,7 @@ impl Store {
         create: bool,
         then: Then,
     ) -> PyResult<Py<PyAny>> {
-        let index: Index = now(py, || Ok(index.parse()?))?;
+        let index: IndexKind = now(py, || Ok(index.parse()?))?;
         let (store, mode) = (self.inner.clone(), self.mode);
         answer(py, mode, then, async move {
             let options = TableOptions::new(index).create(create);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 use twindex_durable::{Dump, Progress};
 
 use crate::allocation::gather;
@@ -119,7 +119,7 @@ impl Store {
         let store = shared.open()?;
         let (keys, values) =
             (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
-        let options = TableOptions::new(index.0.parse::<Index>()?).create(create);
+        let options = TableOptions::new(index.0.parse::<IndexKind>()?).create(create);
         let options = match &keys {
             Some(codec) => options.keys(codec.name()),
             None => options.keys_if_new(DEFAULT_CODEC),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use redis::Cmd;
-use twindex_cluster::{Index, Options, Store, Table};
+use twindex_cluster::{IndexKind, Options, Store, Table};
 use twindex_servers::{Cluster, Result};
 
 use crate::hand::Hand;
@@ -68,7 +68,7 @@ async fn load(servers: &Cluster, store: &Store, hand: &Hand) -> Result<(Table, T
         theirs = started.elapsed().as_secs_f64();
     }
     let mut tables = Vec::new();
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table(index.name(), index).await?;
         let before = memory(servers)?;
         let started = Instant::now();
@@ -243,7 +243,7 @@ async fn near(servers: &Cluster) -> Result<()> {
     let store = Options::new().near_cache(256 << 20).connect(&servers.url()).await?;
     let writer = Options::new().connect(&servers.url()).await?;
     let own = twindex_cache::Cache::new(twindex_cache::CacheOptions::capacity(256 << 20))?;
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let (table, other) = (store.table("near", index).await?, writer.table("near", index).await?);
         while store.near_stats().is_none_or(|stats| stats.servers < 3) {
             tokio::time::sleep(Duration::from_millis(20)).await;

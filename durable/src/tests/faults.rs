@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use twindex::{Change, Index};
+use twindex::{Change, IndexKind};
 use twindex_format::{HEAD_BYTES, HEADER_BYTES, Header, Kind, LogReader, seal};
 
 use crate::core::{Core, Logged};
@@ -15,7 +15,7 @@ use crate::disk::sim::{Fault, SimDisk};
 use crate::handle::Handle;
 use crate::{Durability, Error, Options, Result, Store, Table};
 
-pub(crate) type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
+pub(crate) type Tables = BTreeMap<String, (IndexKind, BTreeMap<Vec<u8>, Vec<u8>>)>;
 type Pair = (u8, Option<u8>);
 
 /// One call, or a few that belong together.
@@ -74,8 +74,8 @@ fn name(table: u8) -> String {
     format!("table {table}")
 }
 
-fn index(table: u8) -> Index {
-    if table.is_multiple_of(2) { Index::Hash } else { Index::Sorted }
+fn index(table: u8) -> IndexKind {
+    if table.is_multiple_of(2) { IndexKind::Hash } else { IndexKind::Sorted }
 }
 
 fn key(key: u8) -> Vec<u8> {
@@ -301,7 +301,7 @@ fn write_to_dropped(store: &Store, table: &Table, pairs: &[Pair]) -> Result<()> 
 /// memory limit.
 fn write_what_is_refused(store: &Store, table: &Table, key: &[u8]) -> Result<()> {
     let (long, other) = (vec![b'k'; twindex::MAX_KEY_BYTES + 1], store.table(&name(OTHER), index(OTHER))?);
-    let wrong = if table.index() == Index::Hash { Index::Sorted } else { Index::Hash };
+    let wrong = if table.index() == IndexKind::Hash { IndexKind::Sorted } else { IndexKind::Hash };
     expect("TWINDEX_WRONG_INDEX", store.table(table.name(), wrong))?;
     expect("TWINDEX_TABLE_NAME", store.table("", wrong))?;
     expect("TWINDEX_KEY_TOO_LONG", table.upsert(&long, "v"))?;
@@ -425,7 +425,7 @@ impl Run {
             self.states[least]
         );
         // And it works on as ever.
-        let table = store.table("after", Index::Sorted).expect("the disk works again");
+        let table = store.table("after", IndexKind::Sorted).expect("the disk works again");
         table.insert("a", "1").expect("the disk works again");
         let expected = tables_of(&store);
         store.close().expect("the disk works again");
@@ -490,7 +490,7 @@ proptest! {
                     store.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
                     let kept = open(&run.disk.after_power_cut(), durability).expect("it was synced");
                     assert_eq!(tables_of(&kept), found, "{what}: what was in memory is in the file");
-                    let more = store.table("more", Index::Hash).expect("the log goes on");
+                    let more = store.table("more", IndexKind::Hash).expect("the log goes on");
                     more.insert("a", "1").expect("the log goes on");
                     let found = tables_of(store);
                     let kept = open(&run.disk.after_kill(), durability).expect("it is the system's");
@@ -499,7 +499,7 @@ proptest! {
                 }
                 if let (Some(store), Some(error)) = (&run.store, &run.error) {
                     assert!(matches!(error, Error::LogFailed { .. }), "{what}: {error:?}");
-                    let again = store.table("more", Index::Hash).expect_err("the log failed");
+                    let again = store.table("more", IndexKind::Hash).expect_err("the log failed");
                     assert!(matches!(again, Error::LogFailed { .. }), "{what}: {again:?}");
                     assert!(matches!(store.flush(), Err(Error::LogFailed { .. })), "{what}");
                     assert!(store.stats().log_error.is_some());
@@ -539,7 +539,7 @@ proptest! {
                             if matches!(action, Action::Compact) && before.is_none() {
                                 // Mostly its own file has no room, of which the log knows nothing. But a compaction first writes
                                 // what the log still has in its buffer. If that is refused, so is every write.
-                                let written = if is_told { open.table("more", Index::Hash).map(drop) } else { Ok(()) };
+                                let written = if is_told { open.table("more", IndexKind::Hash).map(drop) } else { Ok(()) };
                                 assert_eq!(is_told, written.is_err(), "{what}: {written:?}");
                             } else {
                                 assert!(is_told, "{what}: {action:?}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use twindex::Index;
+use twindex::IndexKind;
 
 use super::faults::{Tables, actions, cases, open, path, perform, tables_of};
 use crate::core::Core;
@@ -68,7 +68,7 @@ fn followers_wait_for_no_sync_and_cost_the_writer_nothing() {
         let steps = |with_followers: bool| {
             let disk = SimDisk::new(7);
             let store = open(&disk, durability).expect("the disk works");
-            let table = store.table("t", Index::Hash).expect("the disk works");
+            let table = store.table("t", IndexKind::Hash).expect("the disk works");
             let copies: Vec<Store> = (0..3)
                 .take_while(|_| with_followers)
                 .map(|_| follower(&disk).expect("it is there"))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use log::kv::Key;
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use twindex::Index;
+use twindex::IndexKind;
 
 use crate::core::Core;
 use crate::disk::Disk;
@@ -77,7 +77,7 @@ fn assert_told(path: &Path, level: Level, event: &str, words: &str) -> usize {
 fn a_slow_sync_is_told() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("slow sync.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     disk.before_sync(|_| {
         thread::sleep(Duration::from_millis(30));
         Ok(())
@@ -92,7 +92,7 @@ fn a_slow_sync_is_told() {
 fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("panics.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     disk.set_room(0);
     while table.upsert("a", [1; 9999]).is_ok() {}
     tick(&store).unwrap();
@@ -103,7 +103,7 @@ fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
 fn writers_that_wait_are_told_of_once() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("late.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let (table, begun) = (store.table("t", Index::Hash).unwrap(), Instant::now());
+    let (table, begun) = (store.table("t", IndexKind::Hash).unwrap(), Instant::now());
     store.handle.0.logged().expect("it has a log").log.set_longest_unsynced(Duration::ZERO);
     for number in 0..20_u8 {
         table.upsert([number], [1; 5000]).unwrap();
@@ -117,7 +117,7 @@ fn writers_that_wait_are_told_of_once() {
 fn a_disk_without_room_and_one_that_fails_are_told() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("full.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     disk.set_room(0);
     while table.upsert("a", [1; 9999]).is_ok() {}
     assert_told(&path, Level::Warn, "log_full", "no room");
@@ -131,7 +131,7 @@ fn a_disk_without_room_and_one_that_fails_are_told() {
 fn a_compaction_that_failed_in_the_background_is_told() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("not compacted.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     disk.before_sync(|name| {
         let is_new = name.extension().is_some_and(|extension| extension == "twindex-temporary");
         if is_new { Err(io::Error::other("a bad sector")) } else { Ok(()) }
@@ -149,7 +149,7 @@ fn a_last_write_that_was_discarded_is_told() {
     for seed in 0.. {
         let disk = SimDisk::new(seed);
         let store = open(&disk, &path, Durability::EverySec).unwrap();
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         tick(&store).unwrap();
         (0..20_u8).for_each(|key| assert!(table.upsert([key], [1; 2000]).unwrap()));
         let disk = disk.after_power_cut();
@@ -168,7 +168,7 @@ fn a_last_write_that_was_discarded_is_told() {
 fn a_follower_that_does_not_keep_up_is_told() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("followed.twx"));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
-    store.table("t", Index::Hash).unwrap().upsert("a", "1").unwrap();
+    store.table("t", IndexKind::Hash).unwrap().upsert("a", "1").unwrap();
     let core = Core::open_on(Arc::new(disk.clone()), &path, Options::new().read_only(true)).unwrap();
     let copy = Store { handle: Arc::new(Handle(core)) };
     copy.follow().unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twindex::{Change, Index};
+use twindex::{Change, IndexKind};
 
 use super::faults::{path, tables_of};
 use crate::batch::Batch;
@@ -41,7 +41,7 @@ fn write(table: &Table, number: u64) -> crate::Result<bool> {
 fn filled(durability: Durability) -> (SimDisk, Store, Table) {
     let disk = SimDisk::new(1);
     let store = open(&disk, durability);
-    let table = store.table("t", Index::Hash).expect("the disk works");
+    let table = store.table("t", IndexKind::Hash).expect("the disk works");
     for number in 0..KEYS {
         write(&table, number).expect("the disk works");
     }
@@ -139,7 +139,7 @@ fn a_write_while_the_store_is_closed_changes_nothing() {
                     table.increment("sum", 1).err(),
                     table.upsert_many(&[("sum", "2")]).err(),
                     batch.commit().err(),
-                    other.table("new", Index::Hash).err(),
+                    other.table("new", IndexKind::Hash).err(),
                     other.drop_table("t").err(),
                 ] {
                     assert!(matches!(error, Some(Error::Closed { .. })), "{error:?}");
@@ -160,7 +160,7 @@ fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
     let pace = log(&store).allow(0);
     thread::scope(|scope| {
         let waiting = [
-            scope.spawn(|| store.table("new", Index::Hash).map(drop)),
+            scope.spawn(|| store.table("new", IndexKind::Hash).map(drop)),
             scope.spawn(|| store.drop_table("t").map(drop)),
         ];
         // Enough for them to begin to wait, on most machines.
@@ -264,7 +264,7 @@ fn a_log_that_cannot_be_compacted_is_bounded() {
     let disk = SimDisk::new(1);
     let core = Core::open_on(Arc::new(disk.clone()), &path(), Options::new()).expect("the disk works");
     let store = Store { handle: Arc::new(Handle(core)) };
-    let table = store.table("t", Index::Hash).expect("the disk works");
+    let table = store.table("t", IndexKind::Hash).expect("the disk works");
     disk.before_sync(|name| if is_new(name) { Err(io::Error::other("a bad sector")) } else { Ok(()) });
     let begun = log(&store).at();
     let most = LONGEST + 2 * VALUE as u64;
@@ -301,7 +301,7 @@ fn a_log_of_new_pairs_is_compacted_when_writers_pause() {
     let disk = SimDisk::new(1);
     let core = Core::open_on(Arc::new(disk), &path(), Options::new()).expect("the disk works");
     let store = Store { handle: Arc::new(Handle(core)) };
-    let (log, table) = (log(&store), store.table("t", Index::Hash).expect("the disk works"));
+    let (log, table) = (log(&store), store.table("t", IndexKind::Hash).expect("the disk works"));
     let write = |keys: std::ops::Range<u64>| {
         let value = vec![7; VALUE];
         for key in keys {

@@ -8,13 +8,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Durability, Error, Options, Store, Table};
 
 use crate::common::{ALL, LOGGED, folder, follower, open};
 
 fn table(store: &Store) -> Table {
-    store.table("t", Index::Hash).unwrap()
+    store.table("t", IndexKind::Hash).unwrap()
 }
 
 /// How many pairs the file has.
@@ -56,7 +56,7 @@ fn a_write_to_a_dropped_table_leaves_no_trace_in_the_file() {
         |t| t.increment_many(&[("a", 1), ("c", 2)]).map(drop),
     ];
     for durability in LOGGED {
-        for index in [Index::Hash, Index::Sorted] {
+        for index in [IndexKind::Hash, IndexKind::Sorted] {
             for again in [false, true] {
                 let (_folder, path) = folder();
                 let store = open(&path, durability);
@@ -64,7 +64,7 @@ fn a_write_to_a_dropped_table_leaves_no_trace_in_the_file() {
                 dropped.upsert("a", "1").unwrap();
                 store.drop_table("dropped").unwrap();
                 if again {
-                    store.table("dropped", Index::Sorted).unwrap().upsert("new", "1").unwrap();
+                    store.table("dropped", IndexKind::Sorted).unwrap().upsert("new", "1").unwrap();
                 }
                 for write in writes {
                     let error = write(&dropped).expect_err("the table was dropped");
@@ -96,7 +96,7 @@ fn a_table_may_be_dropped_while_others_write_to_it() {
         let (_folder, path) = folder();
         let store = open(&path, durability);
         for _ in 0..20 {
-            let doomed = store.table("doomed", Index::Hash).unwrap();
+            let doomed = store.table("doomed", IndexKind::Hash).unwrap();
             std::thread::scope(|scope| {
                 for thread in 0..2_u32 {
                     let doomed = doomed.clone();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread;
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Error, Store, Table};
 
 use crate::common::{ALL, Pairs, open, pairs_of};
@@ -41,8 +41,8 @@ fn again(store: &Store, path: Option<&PathBuf>) -> Store {
 fn a_batch_is_done_only_if_what_it_expects_is_so() {
     let (_folder, stores) = stores();
     for (what, store, path) in stores {
-        let table = store.table("t", Index::Hash).unwrap();
-        let log = store.table("log", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
+        let log = store.table("log", IndexKind::Sorted).unwrap();
         table.insert("ada", "1815").unwrap();
         let mut batch = store.batch();
         batch.expect(&table, "ada", Some(b"1815")).unwrap();
@@ -79,7 +79,7 @@ fn a_batch_is_done_only_if_what_it_expects_is_so() {
 fn a_batch_increments() {
     let (_folder, stores) = stores();
     for (what, store, path) in stores {
-        let table = store.table("t", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
         table.insert("most", i64::MAX.to_string()).unwrap();
         let mut batch = store.batch();
         batch.increment(&table, "new", 3).unwrap();
@@ -92,7 +92,7 @@ fn a_batch_increments() {
         batch.delete(&table, "set").unwrap();
         batch.increment(&table, "most", 1).unwrap();
         assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_OVERFLOW");
-        let table = again(&store, path.as_ref()).table("t", Index::Sorted).unwrap();
+        let table = again(&store, path.as_ref()).table("t", IndexKind::Sorted).unwrap();
         assert_eq!((number(&table, "new"), number(&table, "set")), (-2, 42), "{what}");
         assert_eq!(number(&table, "most"), i64::MAX, "{what}");
     }
@@ -108,7 +108,7 @@ fn no_other_writer_comes_between() {
             (tempdir().unwrap(), vec![("in memory".into(), Store::new(), None)])
         };
         for (what, store, path) in stores {
-            let table = store.table("t", Index::Hash).unwrap();
+            let table = store.table("t", IndexKind::Hash).unwrap();
             let (rounds, done) = (if what == "always" { 20 } else { 200 }, AtomicI64::new(0));
             thread::scope(|scope| {
                 for _ in 0..2 {
@@ -136,7 +136,7 @@ fn no_other_writer_comes_between() {
                 }
             });
             let done = done.into_inner();
-            let table = again(&store, path.as_ref()).table("t", Index::Hash).unwrap();
+            let table = again(&store, path.as_ref()).table("t", IndexKind::Hash).unwrap();
             assert_eq!(number(&table, "count"), 2 * rounds + done, "{what}");
             assert_eq!(number(&table, "batches"), done, "{what}");
         }
@@ -152,7 +152,7 @@ fn batches_do_all_or_nothing_whatever_is_in_them() {
         let mut random = fastrand::Rng::with_seed(25);
         let (rounds, mut failed) = (if what == "always" { 40_u8 } else { 60 }, [0; 2]);
         let tables =
-            [Index::Hash, Index::Sorted].map(|index| store.table(&index.to_string(), index).unwrap());
+            [IndexKind::Hash, IndexKind::Sorted].map(|index| store.table(&index.to_string(), index).unwrap());
         let mut models = [Pairs::new(), Pairs::new()];
         let mut next = 0_u64;
         for round in 0..rounds {
@@ -233,7 +233,7 @@ fn nothing_is_done_where_a_table_in_the_middle_is_dropped() {
     let (_folder, stores) = stores();
     for (_, store, path) in stores {
         let [first, dropped, last] =
-            ["first", "dropped", "last"].map(|name| store.table(name, Index::Sorted).unwrap());
+            ["first", "dropped", "last"].map(|name| store.table(name, IndexKind::Sorted).unwrap());
         first.upsert("000", "old").unwrap();
         let mut batch = store.batch();
         for table in [&first, &dropped, &last] {
@@ -244,7 +244,7 @@ fn nothing_is_done_where_a_table_in_the_middle_is_dropped() {
         store.drop_table("dropped").unwrap();
         assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
         let store = again(&store, path.as_ref());
-        let pairs = |name| pairs_of(&store.table(name, Index::Sorted).unwrap());
+        let pairs = |name| pairs_of(&store.table(name, IndexKind::Sorted).unwrap());
         assert_eq!(pairs("first"), Pairs::from([(b"000".to_vec(), b"old".to_vec())]));
         assert_eq!(pairs("last"), Pairs::new());
     }
@@ -255,14 +255,14 @@ fn what_a_batch_expects_of_a_dropped_table_is_an_error() {
     let (_folder, stores) = stores();
     for (_, store, _) in stores {
         let (dropped, kept) =
-            (store.table("t", Index::Hash).unwrap(), store.table("k", Index::Hash).unwrap());
+            (store.table("t", IndexKind::Hash).unwrap(), store.table("k", IndexKind::Hash).unwrap());
         let mut batch = store.batch();
         batch.expect(&dropped, "a", None).unwrap();
         batch.upsert(&kept, "a", "1").unwrap();
         store.drop_table("t").unwrap();
         assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
         assert!(kept.is_empty());
-        let other = Store::new().table("t", Index::Hash).unwrap();
+        let other = Store::new().table("t", IndexKind::Hash).unwrap();
         assert_eq!(store.batch().expect(&other, "a", None).unwrap_err().code(), "TWINDEX_FOREIGN_TABLE");
         let long = vec![0; 1 << 16];
         assert_eq!(store.batch().expect(&kept, &long, None).unwrap_err().code(), "TWINDEX_KEY_TOO_LONG");
@@ -275,7 +275,7 @@ fn what_a_batch_expects_of_a_dropped_table_is_an_error() {
 fn batches_that_are_undone_at_once_leave_the_memory_limit() {
     let (_folder, all) = stores();
     for (name, store, _) in all {
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         let lost: Vec<_> = thread::scope(|scope| {
             let undoing: Vec<_> = (0..4_u8)
                 .map(|thread| {
@@ -310,7 +310,9 @@ fn batches_that_are_undone_at_once_leave_the_memory_limit() {
 #[test]
 fn batches_that_are_refused_take_little_beyond_the_memory_limit() {
     let limit = 1 << 20;
-    for (index, seed) in [(Index::Hash, 1), (Index::Hash, 2), (Index::Hash, 3), (Index::Sorted, 4)] {
+    for (index, seed) in
+        [(IndexKind::Hash, 1), (IndexKind::Hash, 2), (IndexKind::Hash, 3), (IndexKind::Sorted, 4)]
+    {
         let store = Store::new();
         store.set_memory_limit(Some(limit));
         let table = store.table("t", index).unwrap();

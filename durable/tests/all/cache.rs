@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use twindex_cache::{Cache, CacheOptions, Error, Result, Ttl};
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Store, check, load, read_file, recover, replace_file, save};
 use twindex_durable::{check_cache, holds_cache, read_cache, save_cache};
 
@@ -93,7 +93,7 @@ fn file_that_a_store_has_open_is_left_alone() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     assert_io(save_cache(&pages(1), &path), ErrorKind::ResourceBusy, "app.twx");
-    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
     store.close().unwrap();
     assert_eq!(Store::open(&path).unwrap().tables().unwrap().len(), 1);
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Durability, Options, Store, Table};
 
 pub(crate) const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
 pub(crate) const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
 
 pub(crate) type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
-pub(crate) type Tables = BTreeMap<String, (Index, Pairs)>;
+pub(crate) type Tables = BTreeMap<String, (IndexKind, Pairs)>;
 
 /// A folder, and the path of a file in it that is not there yet.
 pub(crate) fn folder() -> (TempDir, PathBuf) {

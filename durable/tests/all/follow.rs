@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Changes, Dump, Durability, Effect, Error, Options, Position, Store};
 
 use crate::common::{LOGGED, folder, follower, until};
@@ -14,13 +14,13 @@ fn handles_of_a_follower_show_what_was_written_since() {
     for durability in LOGGED {
         let _ = fs::remove_file(&path);
         let store = Options::new().durability(durability).open(&path).unwrap();
-        let users = store.table("users", Index::Hash).unwrap();
+        let users = store.table("users", IndexKind::Hash).unwrap();
         users.insert("ada", "1815").unwrap();
         let copy = follower(&path);
         let seen = copy.find_table("users").unwrap().unwrap();
         assert_eq!(copy.refresh().unwrap(), 0);
         users.upsert("ada", "1852").unwrap();
-        let log = store.table("log", Index::Sorted).unwrap();
+        let log = store.table("log", IndexKind::Sorted).unwrap();
         log.upsert_many(&(0..1000_u32).map(|key| (key.to_be_bytes(), [1; 200])).collect::<Vec<_>>()).unwrap();
         assert!(copy.stats().behind_bytes > 200_000);
         assert!(copy.refresh().unwrap() > 2);
@@ -54,7 +54,7 @@ fn a_follower_goes_over_to_a_file_that_took_the_place_of_its_own() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     let (users, gone) =
-        (store.table("users", Index::Hash).unwrap(), store.table("gone", Index::Hash).unwrap());
+        (store.table("users", IndexKind::Hash).unwrap(), store.table("gone", IndexKind::Hash).unwrap());
     for key in 0..3000_u32 {
         users.insert(key.to_be_bytes(), "1").unwrap();
     }
@@ -65,10 +65,10 @@ fn a_follower_goes_over_to_a_file_that_took_the_place_of_its_own() {
     let seen = copy.find_table("users").unwrap().unwrap();
     // Another store altogether.
     let other = Store::new();
-    let table = other.table("users", Index::Hash).unwrap();
+    let table = other.table("users", IndexKind::Hash).unwrap();
     table.insert(7_u32.to_be_bytes(), "7").unwrap();
     table.insert("new", "7").unwrap();
-    other.table("other", Index::Sorted).unwrap();
+    other.table("other", IndexKind::Sorted).unwrap();
     other.save_as(&path).unwrap();
     until("the file was replaced", || seen.len() == 2 && copy.find_table("other").unwrap().is_some());
     assert_eq!(seen.select("new").unwrap().as_deref(), Some(b"7".as_slice()));
@@ -86,7 +86,7 @@ fn a_follower_goes_over_to_a_file_that_took_the_place_of_its_own() {
 fn a_store_that_is_only_saved_is_followed_from_save_to_save() {
     let (_folder, path) = folder();
     let store = Options::new().durability(Durability::None).open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     assert!(matches!(store.position(), Err(Error::NoLog { .. })));
     users.insert("ada", "1815").unwrap();
     store.save().unwrap();
@@ -102,12 +102,12 @@ fn a_store_that_is_only_saved_is_followed_from_save_to_save() {
 fn a_record_that_is_half_there_is_not_yet_there() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("a", "1").unwrap();
     store.close().unwrap();
     let before = fs::read(&path).unwrap();
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("b", "2").unwrap();
     store.close().unwrap();
     let after = fs::read(&path).unwrap();
@@ -129,7 +129,7 @@ fn a_follower_and_a_feed_go_over_to_the_file_that_was_recovered() {
     let (folder, path) = folder();
     let recovered = folder.path().join("recovered.twx");
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     let position = store.position().unwrap();
     let (copy, mut feed) = (follower(&path), Changes::open(&path, position).unwrap());
     users.insert("a", "1").unwrap();
@@ -153,7 +153,7 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
     let start = store.position().unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     let mut batch = store.batch();
     batch.upsert(&users, "ada", "1").unwrap();
     batch.delete(&users, "ada").unwrap();
@@ -162,7 +162,7 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     assert_eq!(feed.position(), start);
     let created = feed.next().unwrap().unwrap();
     assert!(matches!(&created.changes[..], [change]
-        if (&*change.table.name, change.table.index) == ("users", Index::Hash) && change.effect == Effect::Create));
+        if (&*change.table.name, change.table.index) == ("users", IndexKind::Hash) && change.effect == Effect::Create));
     let both = feed.next().unwrap().unwrap();
     assert!(matches!(&both.changes[..], [put, delete]
         if matches!(put.effect, Effect::Put { .. }) && matches!(delete.effect, Effect::Delete { .. })));
@@ -209,8 +209,8 @@ fn feeds_kept_positions_and_followers_continue_over_any_number_of_compactions() 
     for (compactions, restarts) in [(1, false), (2, false), (3, true), (20, true)] {
         let _ = fs::remove_file(&path);
         let mut store = Store::open(&path).unwrap();
-        store.table("gone", Index::Sorted).unwrap().insert("a", "0").unwrap();
-        let users = store.table("users", Index::Hash).unwrap();
+        store.table("gone", IndexKind::Sorted).unwrap().insert("a", "0").unwrap();
+        let users = store.table("users", IndexKind::Hash).unwrap();
         users.insert("ada", "0").unwrap();
         let kept = store.position().unwrap().to_string();
         let (mut feed, copy) = (Changes::open(&path, store.position().unwrap()).unwrap(), follower(&path));
@@ -218,16 +218,16 @@ fn feeds_kept_positions_and_followers_continue_over_any_number_of_compactions() 
         let mut expected = Vec::new();
         for round in 0..compactions {
             let name = format!("table {round}");
-            store.table(&name, Index::Hash).unwrap().insert("key", round.to_string()).unwrap();
+            store.table(&name, IndexKind::Hash).unwrap().insert("key", round.to_string()).unwrap();
             store.drop_table(&name).unwrap();
             expected.extend([name.as_str(), &name, &name].map(str::to_owned));
             if round == 0 {
-                store.table("gone", Index::Sorted).unwrap().insert("b", "1").unwrap();
+                store.table("gone", IndexKind::Sorted).unwrap().insert("b", "1").unwrap();
                 store.drop_table("gone").unwrap();
                 expected.extend(["gone", "gone"].map(str::to_owned));
             }
             store.compact().unwrap();
-            store.table("users", Index::Hash).unwrap().upsert("ada", round.to_string()).unwrap();
+            store.table("users", IndexKind::Hash).unwrap().upsert("ada", round.to_string()).unwrap();
             expected.push("users".into());
             if restarts {
                 store.close().unwrap();
@@ -265,7 +265,7 @@ fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
     for dump in [0, 3 * MIB] {
         let _ = fs::remove_file(&path);
         let store = Store::open(&path).unwrap();
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         (dump > 0).then(|| table.insert("large", vec![1; dump]).unwrap());
         store.compact().unwrap();
         let bound = dump.max(MIB);
@@ -297,7 +297,7 @@ fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
                     table.upsert("key", vec![3; 4096 - 64]).unwrap();
                 }
                 if tables_at.is_some() && !name.is_empty() {
-                    store.table(name, Index::Hash).unwrap();
+                    store.table(name, IndexKind::Hash).unwrap();
                     store.drop_table(name).unwrap();
                 }
             }
@@ -318,7 +318,7 @@ fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
 fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("ada", "1").unwrap();
     let copy = Options::new().read_only(true).memory_limit(4 << 20).open(&path).unwrap();
     let seen = copy.find_table("users").unwrap().unwrap();
@@ -347,7 +347,7 @@ fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
 fn a_follower_and_a_feed_survive_anything_in_the_place_of_their_file() {
     let (_folder, path) = folder();
     let store = Store::open(&path).unwrap();
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     for key in 0..1000_u32 {
         users.insert(key.to_be_bytes(), "1").unwrap();
     }
@@ -403,7 +403,7 @@ fn a_follower_notices_a_restored_backup() {
     let pairs = |range: std::ops::Range<u32>| range.map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>();
     for in_place in [true, false] {
         let store = Options::new().durability(Durability::Always).open(&path).unwrap();
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         table.upsert_many(&pairs(0..100)).unwrap();
         fs::copy(&path, &backup).unwrap();
         table.upsert_many(&pairs(100..200)).unwrap();
@@ -422,7 +422,7 @@ fn a_follower_notices_a_restored_backup() {
             assert_eq!(copy.find_table("t").unwrap().unwrap().len(), 100);
         }
         let store = Options::new().durability(Durability::Always).open(&path).unwrap();
-        store.table("t", Index::Hash).unwrap().upsert_many(&pairs(500..700)).unwrap();
+        store.table("t", IndexKind::Hash).unwrap().upsert_many(&pairs(500..700)).unwrap();
         for copy in [&copy, &read] {
             copy.refresh().unwrap();
             assert_eq!(copy.find_table("t").unwrap().unwrap().len(), 300);
@@ -437,7 +437,7 @@ fn a_follower_notices_a_restored_backup() {
 fn a_follower_reports_damage_as_an_open_does() {
     let (_folder, path) = folder();
     let store = Options::new().durability(Durability::Always).open(&path).unwrap();
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     table.upsert("first", "value").unwrap();
     let (at_it, before) = (follower(&path), follower(&path));
     table.upsert("second", "value").unwrap();

@@ -7,29 +7,29 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use twindex_durable::twindex::{self, Index, TableOptions};
+use twindex_durable::twindex::{self, IndexKind, TableOptions};
 use twindex_durable::{Dump, Durability, Result, Store, Table};
 
 use crate::common::{ALL, Pairs, folder, follower, open, pairs_of};
 
 /// The tables by name: their indexes and codecs, and their pairs.
-type Tables = BTreeMap<String, ((Index, [String; 2]), Pairs)>;
+type Tables = BTreeMap<String, ((IndexKind, [String; 2]), Pairs)>;
 
 /// What is in all of them but the log.
 fn dumped() -> Result<Store> {
     let store = Store::new();
-    let users = store.table("users", Index::Hash)?;
+    let users = store.table("users", IndexKind::Hash)?;
     users.insert("ada", "1815")?;
     users.insert("", "the empty key")?;
     users.insert([0xff, 0x00, 0x80], "")?;
-    let log = store.table("log é", Index::Sorted)?;
+    let log = store.table("log é", IndexKind::Sorted)?;
     for number in 0..300 {
         log.insert(format!("2026-11-{:02} {number:03}", number % 30 + 1), format!("{number}"))?;
     }
     log.insert(vec![b'k'; 1000], vec![b'v'; 70_000])?;
     log.insert([vec![b'k'; 999], b"l".to_vec()].concat(), "shares much")?;
-    store.table("empty", Index::Sorted)?;
-    let years = store.table_with("years", TableOptions::new(Index::Sorted).keys("int").values("json"))?;
+    store.table("empty", IndexKind::Sorted)?;
+    let years = store.table_with("years", TableOptions::new(IndexKind::Sorted).keys("int").values("json"))?;
     // -7 and 1815 as their codec stores them.
     years.insert(b"\x7f\xff\xff\xff\xff\xff\xff\xf9", "\"before\"")?;
     years.insert(b"\x80\0\0\0\0\0\x07\x17", "{\"name\": \"Ada\"}")?;
@@ -39,7 +39,7 @@ fn dumped() -> Result<Store> {
 /// As [`dumped`], with keys that recur as those of settings with metadata do.
 fn packed() -> Result<Store> {
     let store = dumped()?;
-    let settings = store.table("settings", Index::Sorted)?;
+    let settings = store.table("settings", IndexKind::Sorted)?;
     for number in 0..200 {
         for (at, name) in ["", "/default", "/description", "/type"].into_iter().enumerate() {
             settings.insert(format!("system/a folder/key{number}{name}"), "v".repeat(number % 13 * at))?;
@@ -50,19 +50,21 @@ fn packed() -> Result<Store> {
 
 /// What is done then, in the files with a log.
 fn log(store: &Store) -> Result<()> {
-    let users = store.table("users", Index::Hash)?;
+    let users = store.table("users", IndexKind::Hash)?;
     users.replace("ada", "1852")?;
     users.delete("")?;
     users.increment("count", -7)?;
-    store.table("dropped", Index::Hash)?.insert("a", "1")?;
+    store.table("dropped", IndexKind::Hash)?.insert("a", "1")?;
     store.drop_table("dropped")?;
-    let empty = store.table("empty", Index::Sorted)?;
+    let empty = store.table("empty", IndexKind::Sorted)?;
     empty.insert("a", "1")?;
     empty.clear()?;
     let mut batch = store.batch();
     for number in 0..40_u8 {
-        let table =
-            store.table(&format!("table {number}"), if number < 20 { Index::Hash } else { Index::Sorted })?;
+        let table = store.table(
+            &format!("table {number}"),
+            if number < 20 { IndexKind::Hash } else { IndexKind::Sorted },
+        )?;
         batch.upsert(&table, [number], vec![number; usize::from(number) * 40])?;
     }
     batch.commit().map(drop)

@@ -4,14 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use twindex_durable::twindex::{Error, Index, Store};
+use twindex_durable::twindex::{Error, IndexKind, Store};
 use twindex_durable::{Dump, load, save};
 
 use crate::common::{folder, names};
 
 fn store_of(pairs: &[(&str, &str)]) -> Store {
     let store = Store::new();
-    for (name, index) in [("users", Index::Hash), ("log", Index::Sorted)] {
+    for (name, index) in [("users", IndexKind::Hash), ("log", IndexKind::Sorted)] {
         store.table(name, index).unwrap().insert_many(pairs).unwrap();
     }
     store
@@ -70,7 +70,7 @@ fn a_file_that_is_saved_again_and_again_always_loads() {
             })
         });
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            let table = load(&path).unwrap().table("log", Index::Sorted).unwrap();
+            let table = load(&path).unwrap().table("log", IndexKind::Sorted).unwrap();
             assert_eq!(table.len(), 2);
             assert_eq!(table.select("round"), table.select("twin"));
         }
@@ -120,7 +120,7 @@ fn copies_and_dumps_have_no_half_of_a_batch() {
     let stores = [twindex_durable::Store::new(), twindex_durable::Store::open(&path).unwrap()];
     let path = folder.path().join("copy.twx");
     for store in stores {
-        let table = store.table("t", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
         let key = |number: u32| (number % ACCOUNTS).to_be_bytes();
         for number in 0..ACCOUNTS {
             table.upsert(key(number), "0").unwrap();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Effect, Error, Result, Store, Table, load};
 
 use crate::common::{LOGGED, Pairs, folder, follower, open, pairs_of, until};
@@ -34,7 +34,7 @@ fn sum<'p>(values: impl Iterator<Item = &'p Vec<u8>>) -> i64 {
 
 fn accounts(store: &Store) -> [Table; 2] {
     ["hash", "sorted"].map(|name| {
-        let index = if name == "hash" { Index::Hash } else { Index::Sorted };
+        let index = if name == "hash" { IndexKind::Hash } else { IndexKind::Sorted };
         store.table(name, index).unwrap()
     })
 }
@@ -140,7 +140,7 @@ fn uses_that_cannot_be_are_errors_and_write_nothing() {
     let (_folder, path) = folder();
     let (store, other) = (open(&path, LOGGED[0]), Store::new());
     let [table, _] = accounts(&store);
-    let foreign = other.table("hash", Index::Hash).unwrap();
+    let foreign = other.table("hash", IndexKind::Hash).unwrap();
     assert!(matches!(store.begin().unwrap().select(&foreign, "a"), Err(Error::ForeignTable { .. })));
     let failed: Result<()> = store.transaction(|tx| {
         tx.upsert(&table, "a", "1")?;

@@ -7,23 +7,23 @@ use std::thread;
 
 use tempfile::tempdir;
 use twindex_durable::format::Header;
-use twindex_durable::twindex::{self, Index, MAX_KEY_BYTES, TableOptions};
+use twindex_durable::twindex::{self, IndexKind, MAX_KEY_BYTES, TableOptions};
 use twindex_durable::{Dump, Durability, Error, Options, Result, Store, Table, Torn};
 
 use crate::common::{ALL, LOGGED, Tables, folder, follower, names, open, open_by_hand, tables_of};
 
 /// Something of every kind that a log has; `replay.rs` uses all verbs.
 fn fill(store: &Store) -> Result<()> {
-    let (users, log) = (store.table("users", Index::Hash)?, store.table("log", Index::Sorted)?);
+    let (users, log) = (store.table("users", IndexKind::Hash)?, store.table("log", IndexKind::Sorted)?);
     let pairs: Vec<_> = (0..100).map(|number| (format!("k{number:02}"), format!("{number}"))).collect();
     for table in [&users, &log] {
         assert_eq!(table.insert_many(&pairs)?, [true; 100]);
         assert!(table.delete("k07")? && table.increment("n", 41)? == 41);
     }
-    store.table("dropped", Index::Hash)?.insert("a", "1")?;
+    store.table("dropped", IndexKind::Hash)?.insert("a", "1")?;
     assert!(store.drop_table("dropped")? && !store.drop_table("dropped")?);
-    store.table("dropped", Index::Sorted)?.insert("b", "2")?;
-    let cleared = store.table("cleared", Index::Sorted)?;
+    store.table("dropped", IndexKind::Sorted)?.insert("b", "2")?;
+    let cleared = store.table("cleared", IndexKind::Sorted)?;
     cleared.insert("a", "1")?;
     cleared.clear()?;
     cleared.insert("c", "3")?;
@@ -70,7 +70,7 @@ fn the_last_handle_closes_a_file_with_a_log() {
     for durability in LOGGED {
         let (folder, path) = folder();
         let store = open(&path, durability);
-        let users = store.table("users", Index::Hash).unwrap();
+        let users = store.table("users", IndexKind::Hash).unwrap();
         drop(store);
         users.insert("ada", "1815").unwrap();
         drop(users);
@@ -83,7 +83,7 @@ fn the_last_handle_closes_a_file_with_a_log() {
 fn without_a_log_the_file_is_written_by_save_and_close_alone() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::None);
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("ada", "1815").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 0, "an empty file keeps its place");
     store.flush().unwrap();
@@ -91,7 +91,7 @@ fn without_a_log_the_file_is_written_by_save_and_close_alone() {
     users.insert("bob", "1900").unwrap();
     drop((store, users));
     let store = open(&path, Durability::None);
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     assert!(users.contains("ada").unwrap() && !users.contains("bob").unwrap());
 }
 
@@ -99,8 +99,8 @@ fn without_a_log_the_file_is_written_by_save_and_close_alone() {
 fn a_closed_store_is_neither_read_nor_written() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    let users = store.table("users", Index::Hash).unwrap();
-    let log = store.table("log", Index::Sorted).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
+    let log = store.table("log", IndexKind::Sorted).unwrap();
     users.insert("ada", "1815").unwrap();
     store.close().unwrap();
     let closed = |result: Result<bool>| {
@@ -122,7 +122,7 @@ fn a_closed_store_is_neither_read_nor_written() {
     closed(users.insert("bob", "1900"));
     closed(users.insert_many(&[("bob", "1900")]).map(|_| true));
     closed(users.clear().map(|()| true));
-    closed(store.table("new", Index::Hash).map(|_| true));
+    closed(store.table("new", IndexKind::Hash).map(|_| true));
     closed(store.drop_table("users"));
     closed(store.compact().map(|()| true));
     closed({
@@ -137,16 +137,16 @@ fn a_closed_store_is_neither_read_nor_written() {
 fn a_file_in_use_is_opened_for_reading_as_it_is() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    let users = store.table("users", Index::Hash).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
     users.insert("ada", "1815").unwrap();
     let reader = follower(&path);
     users.insert("bob", "1900").unwrap();
-    let found = reader.table("users", Index::Hash).unwrap();
+    let found = reader.table("users", IndexKind::Hash).unwrap();
     assert!(found.contains("ada").unwrap() && !found.contains("bob").unwrap());
     let error = found.insert("x", "").unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
     assert!(matches!(reader.save(), Err(Error::ReadOnly { .. })));
-    assert!(matches!(reader.table("new", Index::Hash), Err(Error::ReadOnly { .. })));
+    assert!(matches!(reader.table("new", IndexKind::Hash), Err(Error::ReadOnly { .. })));
     reader.close().unwrap();
     store.close().unwrap();
 }
@@ -157,7 +157,7 @@ fn a_file_is_read_while_it_is_written() {
     for durability in LOGGED {
         let (_folder, path) = folder();
         let store = open_by_hand(&path, durability);
-        let table = store.table("t", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -189,7 +189,7 @@ fn a_file_is_read_while_it_is_written() {
 fn an_end_that_is_not_whole_is_torn_once_nobody_writes_to_it() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
     store.close().unwrap();
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole, b"the first half of a record".as_slice()].concat()).unwrap();
@@ -198,7 +198,7 @@ fn an_end_that_is_not_whole_is_torn_once_nobody_writes_to_it() {
     let lock = fs::File::open(&path).unwrap();
     lock.lock().unwrap();
     assert_eq!(read().torn(), None);
-    assert_eq!(read().table("t", Index::Hash).unwrap().len(), 1);
+    assert_eq!(read().table("t", IndexKind::Hash).unwrap().len(), 1);
     assert_eq!(twindex_durable::load(&path).unwrap().tables().len(), 1);
     assert_eq!(twindex_durable::check(&path, |_| {}).unwrap().torn, None);
     // What a process leaves that was killed.
@@ -248,23 +248,23 @@ fn what_is_no_store_is_refused_and_left_alone() {
 fn a_dump_without_a_log_is_opened_with_one() {
     let (_folder, path) = folder();
     let store = twindex::Store::new();
-    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap();
     let mut bytes = Vec::new();
     store.dump(&mut bytes).unwrap();
     fs::write(&path, bytes).unwrap();
     let store = open(&path, Durability::Always);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     assert_eq!(table.select("a").unwrap().as_deref(), Some(b"1".as_slice()));
     table.insert("b", "2").unwrap();
     store.close().unwrap();
-    assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+    assert_eq!(open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().len(), 2);
 }
 
 /// A table is what its creator made it, in the log, in the dump and whoever opens it.
 #[test]
 fn a_table_keeps_its_codecs_in_the_file() {
     let (_folder, path) = folder();
-    let ints = || TableOptions::new(Index::Sorted).keys("int").values("a codec of one's own");
+    let ints = || TableOptions::new(IndexKind::Sorted).keys("int").values("a codec of one's own");
     let store = open(&path, Durability::Always);
     store.table_with("t", ints()).unwrap().insert([0; 8], "1").unwrap();
     drop(store);
@@ -286,7 +286,7 @@ fn a_table_keeps_its_codecs_in_the_file() {
 fn a_table_that_is_not_to_be_created_is_not() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::Always);
-    let only = TableOptions::new(Index::Hash).create(false);
+    let only = TableOptions::new(IndexKind::Hash).create(false);
     let refused = store.table_with("users", only).unwrap_err();
     assert_eq!(
         (refused.code(), refused.to_string().as_str()),
@@ -304,7 +304,7 @@ fn a_file_is_smaller_once_it_is_compacted() {
     for durability in LOGGED {
         let (folder, path) = folder();
         let store = open_by_hand(&path, durability);
-        let table = store.table("t", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
         // The file keeps a mebibyte of changes.
         for round in 0..50 {
             let pairs: Vec<_> = (0..100).map(|key| (format!("{key:04}"), vec![round; 1000])).collect();
@@ -349,7 +349,7 @@ fn compaction_loses_nothing_that_is_written_meanwhile() {
             for writer in 0..3_u8 {
                 let (store, done) = (&store, &done);
                 scope.spawn(move || {
-                    let table = store.table(["a", "b"][usize::from(writer % 2)], Index::Sorted).unwrap();
+                    let table = store.table(["a", "b"][usize::from(writer % 2)], IndexKind::Sorted).unwrap();
                     for number in 0_u32.. {
                         if done.load(Ordering::Relaxed) {
                             break;
@@ -361,7 +361,7 @@ fn compaction_loses_nothing_that_is_written_meanwhile() {
                         }
                         if number % 501 == 500 {
                             let extra = format!("extra {writer}");
-                            store.table(&extra, Index::Hash).unwrap().increment("n", 1).unwrap();
+                            store.table(&extra, IndexKind::Hash).unwrap().increment("n", 1).unwrap();
                             if number % 3 == 0 {
                                 store.drop_table(&extra).unwrap();
                             }
@@ -384,7 +384,7 @@ fn compaction_loses_nothing_that_is_written_meanwhile() {
 fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     let value = vec![7; 60_000];
     let mut written = 0_u64;
     while store.stats().compactions == 0 {
@@ -396,7 +396,7 @@ fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
     store.close().unwrap();
     assert!(fs::metadata(&path).unwrap().len() < written);
     assert_eq!(
-        open(&path, Durability::None).table("t", Index::Hash).unwrap().select("a").unwrap().unwrap(),
+        open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().select("a").unwrap().unwrap(),
         value
     );
 }
@@ -406,7 +406,7 @@ fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
 fn pairs_that_fit_before_one_that_does_not_are_kept() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     store.set_memory_limit(Some(store.memory() + (1 << 20)));
     let pairs: Vec<_> =
         (0..40_u8).map(|key| ([key], vec![key; if key == 20 { 4 << 20 } else { 10 }])).collect();
@@ -422,18 +422,18 @@ fn pairs_that_fit_before_one_that_does_not_are_kept() {
 fn wrong_arguments_change_nothing() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::Always);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     let long = vec![b'k'; 65_536];
     let error = table.insert(&long, "").unwrap_err();
     assert!(error.to_string().contains("65536"), "{error}");
-    let other = Store::new().table("other", Index::Hash).unwrap();
+    let other = Store::new().table("other", IndexKind::Hash).unwrap();
     let error = store.batch().insert(&other, "a", "").unwrap_err();
     assert!(matches!(&error, Error::ForeignTable { table } if table == "other"), "{error}");
     assert!(matches!(Store::new().save(), Err(Error::NoFile)));
     let error = "sometimes".parse::<Durability>().unwrap_err();
     assert!(error.to_string().contains("sometimes") && error.to_string().contains("everysec"), "{error}");
     store.close().unwrap();
-    assert!(open(&path, Durability::None).table("t", Index::Hash).unwrap().is_empty());
+    assert!(open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().is_empty());
 }
 
 /// Bytes that are others once they were asked for so many times.
@@ -457,7 +457,7 @@ fn the_log_has_what_memory_has_even_of_keys_that_change() {
     let long = vec![b'k'; MAX_KEY_BYTES + 1];
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    for index in [Index::Hash, Index::Sorted] {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
         let table = store.table(index.name(), index).unwrap();
         for (honest, other) in (0..120).flat_map(|turns| [(turns, &long[..]), (turns, b"other")]) {
             let honest = Cell::new(honest);
@@ -495,7 +495,7 @@ fn a_thread_may_write_as_it_ends() {
     for durability in LOGGED {
         let (_folder, path) = folder();
         let store = open(&path, durability);
-        let table = store.table("t", Index::Hash).unwrap();
+        let table = store.table("t", IndexKind::Hash).unwrap();
         let of_thread = table.clone();
         let ending = thread::spawn(move || {
             LAST.set(Some(Last(of_thread.clone())));
@@ -513,7 +513,7 @@ fn a_thread_may_write_as_it_ends() {
 fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    store.table("t", Index::Hash).unwrap().insert("a", vec![1; 4 << 20]).unwrap();
+    store.table("t", IndexKind::Hash).unwrap().insert("a", vec![1; 4 << 20]).unwrap();
     for _ in 0..2 {
         let error = Options::new().read_only(true).memory_limit(1 << 20).open(&path).unwrap_err();
         let Error::Engine(twindex::Error::MemoryLimit { limit, .. }) = error else { panic!("{error}") };
@@ -531,7 +531,7 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
     let (_folder, path) = folder();
     let store = Store::new();
     for number in 0..300 {
-        let table = store.table(&format!("table {number:03}"), Index::Sorted).unwrap();
+        let table = store.table(&format!("table {number:03}"), IndexKind::Sorted).unwrap();
         table.insert_many(&(0..20_u8).map(|key| ([key], vec![key; 1000])).collect::<Vec<_>>()).unwrap();
     }
     store.save_as(&path).unwrap();
@@ -548,7 +548,7 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
 fn a_file_in_use_is_not_replaced_under_its_store() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     table.insert("a", "1").unwrap();
     store.save_as(&path).unwrap();
     assert_eq!(store.stats().compactions, 1);
@@ -558,14 +558,14 @@ fn a_file_in_use_is_not_replaced_under_its_store() {
     let error = twindex_durable::save(&twindex::Store::new(), &path).unwrap_err();
     assert!(error.to_string().contains("in use by"), "{error}");
     store.close().unwrap();
-    assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+    assert_eq!(open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().len(), 2);
 }
 
 #[test]
 fn stats_tell_of_the_file() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::Always);
-    let table = store.table("t", Index::Hash).unwrap();
+    let table = store.table("t", IndexKind::Hash).unwrap();
     let before = store.stats();
     table.insert("ada", "1815").unwrap();
     let after = store.stats();
@@ -587,7 +587,7 @@ fn a_file_opens_under_the_limit_of_its_writer() {
         let path = folder.path().join(format!("{round}.twx"));
         let open = || Options::new().memory_limit(LIMIT).open(&path);
         let store = open().unwrap();
-        let table = store.table("t", if round == 3 { Index::Sorted } else { Index::Hash }).unwrap();
+        let table = store.table("t", if round == 3 { IndexKind::Sorted } else { IndexKind::Hash }).unwrap();
         let mut fill = |table: &twindex_durable::Table| {
             let refused = loop {
                 if let Err(error) = table.upsert(rng.u64(..).to_be_bytes(), vec![7; rng.usize(..=longest)]) {

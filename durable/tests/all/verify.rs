@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Durability, Error, Options, Report, Store, check, recover};
 
 use crate::common::{ALL, folder, follower, open, open_by_hand};
@@ -13,8 +13,8 @@ use crate::common::{ALL, folder, follower, open, open_by_hand};
 fn file() -> (TempDir, PathBuf, Store) {
     let (folder, path) = folder();
     let store = open_by_hand(&path, Durability::Always);
-    let users = store.table("users", Index::Hash).unwrap();
-    let log = store.table("log", Index::Sorted).unwrap();
+    let users = store.table("users", IndexKind::Hash).unwrap();
+    let log = store.table("log", IndexKind::Sorted).unwrap();
     for table in [&users, &log] {
         let pairs: Vec<_> = (0..700).map(|key| (format!("dumped {key:05}"), [b'v'; 100])).collect();
         table.insert_many(&pairs).unwrap();
@@ -63,7 +63,7 @@ fn a_whole_file_has_no_damage() {
     assert_eq!(recovery.report, report);
     assert_eq!(
         recovery.tables,
-        [("log".to_owned(), Index::Sorted, 750), ("users".to_owned(), Index::Hash, 700)]
+        [("log".to_owned(), IndexKind::Sorted, 750), ("users".to_owned(), IndexKind::Hash, 700)]
     );
     assert_eq!(common(&twindex_durable::load(&to).unwrap(), &store), 1450);
 }
@@ -111,7 +111,7 @@ fn pairs_whose_table_is_lost_are_saved() {
     let to = folder.path().join("new.twx");
     let recovery = recover(&path, &to, |_| {}).unwrap();
     let lost = recovery.tables.iter().find(|(name, ..)| name.starts_with("recovered ")).unwrap();
-    assert_eq!((lost.1, lost.2), (Index::Sorted, 750));
+    assert_eq!((lost.1, lost.2), (IndexKind::Sorted, 750));
 }
 
 /// They were once lost where a table was called what theirs was to be called, as in a file that was saved before.
@@ -121,7 +121,7 @@ fn pairs_whose_table_is_lost_are_saved_beside_those_of_an_earlier_recovery() {
     let to = folder.path().join("new.twx");
     let store = open(&path, Durability::Always);
     for (name, pairs) in [("the lost", 70), ("a", 1), ("recovered 0", 30)] {
-        let table = store.table(name, Index::Sorted).unwrap();
+        let table = store.table(name, IndexKind::Sorted).unwrap();
         table.insert_many(&(0..pairs).map(|key| (format!("{key}"), name)).collect::<Vec<_>>()).unwrap();
     }
     store.compact().unwrap();
@@ -171,7 +171,7 @@ fn an_empty_file_is_an_empty_store() {
     for durability in ALL {
         fs::write(&path, "").unwrap();
         let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
-        assert!(store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap());
+        assert!(store.table("t", IndexKind::Hash).unwrap().insert("a", "1").unwrap());
         store.close().unwrap();
         assert_eq!(follower(&path).find_table("t").unwrap().unwrap().len(), 1, "{durability}");
     }

@@ -14,12 +14,12 @@ use scale::scaled;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 use shuttle::{Config, Runner};
-use twindex::{Change, Index, Store, Table};
+use twindex::{Change, IndexKind, Store, Table};
 
 #[global_allocator]
 static QUARANTINE: quarantine::Quarantine = quarantine::Quarantine;
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
 /// Runs `body` under so many schedules of each kind.
 fn model(schedules: usize, body: impl Fn() + Clone + Send + Sync + 'static) {
@@ -32,7 +32,7 @@ fn model(schedules: usize, body: impl Fn() + Clone + Send + Sync + 'static) {
 }
 
 /// The same for both indexes.
-fn model_both(schedules: usize, body: impl Fn(Index) + Clone + Send + Sync + 'static) {
+fn model_both(schedules: usize, body: impl Fn(IndexKind) + Clone + Send + Sync + 'static) {
     for index in BOTH {
         let body = body.clone();
         model(schedules, move || body(index));
@@ -60,7 +60,7 @@ fn on_threads(table: &Table, all: impl IntoIterator<Item = Work>) {
     table.check();
 }
 
-fn new_table(index: Index) -> Table {
+fn new_table(index: IndexKind) -> Table {
     Store::new().table("t", index).expect("a new table")
 }
 
@@ -169,7 +169,7 @@ fn growth_hides_no_pair() {
 #[test]
 fn splits_of_neighbours_lose_none_of_each_other_s_leaves() {
     model(200, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, (0..50).step_by(10));
         let writer = |first: usize| work(move |table: &Table| fill(table, (first..50).step_by(10)));
         on_threads(&table, [writer(3), writer(5), writer(7)]);
@@ -184,7 +184,7 @@ fn splits_of_neighbours_lose_none_of_each_other_s_leaves() {
 #[test]
 fn a_leaf_that_is_replaced_beside_a_split_of_its_parent_is_led_to() {
     model(200, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, (0..40).step_by(4));
         let grower = |number: usize| {
             work(move |table: &Table| {
@@ -206,7 +206,7 @@ fn a_leaf_that_is_replaced_beside_a_split_of_its_parent_is_led_to() {
 #[test]
 fn a_merge_beside_a_split_loses_no_leaf() {
     model(200, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, 0..20);
         let merger = |numbers: std::ops::Range<usize>| {
             work(move |table: &Table| {
@@ -234,7 +234,7 @@ fn a_merge_beside_a_split_loses_no_leaf() {
 #[test]
 fn a_write_beside_a_split_is_kept() {
     model(60, || {
-        let table = new_table(Index::Hash);
+        let table = new_table(IndexKind::Hash);
         fill(&table, 0..36);
         let writer = |new: std::ops::Range<usize>, old: std::ops::Range<usize>| {
             work(move |table: &Table| {
@@ -278,7 +278,7 @@ fn a_scan_beside_deletes_and_inserts_meets_what_stays_once() {
                 order.push(key.clone());
                 assert_eq!(met.insert(key, value), None, "a key comes twice");
             }
-            if table.index() == Index::Sorted {
+            if table.index() == IndexKind::Sorted {
                 assert!(order.is_sorted());
                 let down: Vec<_> = table.scan(..).rev().map(|(key, _)| key).collect();
                 assert!(down.iter().rev().is_sorted());
@@ -295,7 +295,7 @@ fn a_scan_beside_deletes_and_inserts_meets_what_stays_once() {
 #[test]
 fn a_walk_meets_no_key_twice_that_comes_and_goes() {
     model(400, || {
-        let table = new_table(Index::Hash);
+        let table = new_table(IndexKind::Hash);
         fill(&table, 0..3);
         let churn = |table: &Table| {
             assert!(table.delete(key(0)).unwrap());
@@ -343,7 +343,7 @@ fn a_value_in_a_reader_s_hands_is_not_used_again() {
 #[test]
 fn what_moves_beside_readers_and_writers_is_found() {
     model(150, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         let length = |number: usize| [10, 70, 140][number % 3];
         for number in 0..48 {
             assert!(table.insert(key(number), value(&key(number), 0, length(number))).unwrap());
@@ -384,7 +384,7 @@ fn what_moves_beside_readers_and_writers_is_found() {
 #[test]
 fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
     model(60, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, 0..64);
         let mut cursors: Vec<_> =
             (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..)).collect();
@@ -556,7 +556,7 @@ fn one_thread_wins() {
 #[test]
 fn a_cursor_sees_what_was_finished_before_its_step() {
     model(600, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, 0..6);
         let own = |table: &Table| {
             let mut cursor = table.cursor(key(1).as_slice()..);
@@ -590,7 +590,7 @@ fn a_cursor_sees_what_was_finished_before_its_step() {
 #[test]
 fn a_cursor_beside_a_clear_looks_at_no_memory_that_was_given_back() {
     model(400, || {
-        let table = new_table(Index::Sorted);
+        let table = new_table(IndexKind::Sorted);
         fill(&table, 0..8);
         let cursor = |table: &Table| {
             let mut cursor = table.cursor(..);
@@ -732,7 +732,7 @@ fn snapshot_shows_one_moment_beside_first_copies() {
 fn commits_beside_reads_keep_the_sum() {
     model(150, || {
         let store = Store::new();
-        let tables = [store.table("t", Index::Hash).unwrap(), store.table("u", Index::Sorted).unwrap()];
+        let tables = [store.table("t", IndexKind::Hash).unwrap(), store.table("u", IndexKind::Sorted).unwrap()];
         for table in &tables {
             (0..2).for_each(|number| assert!(table.insert(key(number), "10").unwrap()));
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use crate::sound::assert_sound;
-use twindex::{Change, Cursor, Index, MAX_KEY_BYTES, Scan, Store, Table};
+use twindex::{Change, Cursor, IndexKind, MAX_KEY_BYTES, Scan, Store, Table};
 use twindex_format::Dump;
 
 /// Bytes that print short.
@@ -159,7 +159,7 @@ impl Checked {
             Op::Clear => self.clear(),
             Op::Iter => self.check_iter(),
             Op::Reload => self.reload(),
-            _ if self.table.index() == Index::Hash => self.check_order_is_refused(op),
+            _ if self.table.index() == IndexKind::Hash => self.check_order_is_refused(op),
             Op::Scan(range, ways) => {
                 let scan = self.table.scan(borrowed(range));
                 self.check_scan(scan, range, ways);
@@ -218,7 +218,7 @@ impl Checked {
             seen += 1;
         });
         assert_eq!(seen, keys.len());
-        if self.table.index() == Index::Sorted {
+        if self.table.index() == IndexKind::Sorted {
             let up: Vec<_> = self.table.prefix(&self.own).collect();
             assert!(up.iter().map(|(key, value)| (key, value)).eq(&self.model));
             let down: Vec<_> = self.table.prefix(&self.own).rev().collect();
@@ -365,7 +365,7 @@ impl Checked {
 
     fn check_iter(&self) {
         let mut pairs: Vec<_> = self.table.iter().filter(|(key, _)| key.starts_with(&self.own)).collect();
-        if self.table.index() == Index::Hash {
+        if self.table.index() == IndexKind::Hash {
             pairs.sort();
         }
         assert!(pairs.iter().map(|(key, value)| (key, value)).eq(&self.model));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use twindex::{Index, Store};
+use twindex::{IndexKind, Store};
 
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, some_length, stamp};
@@ -20,7 +20,7 @@ pub(crate) struct Churned {
 }
 
 impl Churned {
-    pub(crate) fn new(index: Index) -> Self {
+    pub(crate) fn new(index: IndexKind) -> Self {
         let store = Store::new();
         let table = Sound(store.table("t", index).expect("a new table"));
         let numbers = scaled(800, 60);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use twindex::{Index, Table};
+use twindex::{IndexKind, Table};
 
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, stamp};
@@ -13,7 +13,7 @@ use crate::{beside, on_threads, table};
 /// look itself only the address sanitizer tells.
 #[test]
 fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     let pairs = scaled(300, 20);
     let fill_and_clear = || {
         for version in 0..scaled(150, 3) {
@@ -35,7 +35,7 @@ fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
 /// The same without luck: the clear is finished between two steps.
 #[test]
 fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     for _ in 0..3 {
         let keys: Vec<_> = (0..scaled(5000, 20)).map(|number| format!("{number:05}").into_bytes()).collect();
         for key in &keys {
@@ -57,7 +57,7 @@ fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
 /// was finished before the step, did not show.
 #[test]
 fn a_cursor_sees_deletes_that_were_finished_before_its_step() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     on_threads(|thread, mut random| {
         for round in 0..scaled(3000, 6) {
             let key = |number: usize| format!("{number}/{thread}").into_bytes();
@@ -85,7 +85,7 @@ fn a_cursor_sees_deletes_that_were_finished_before_its_step() {
 /// One thread after the other, at every place of a leaf and over the borders of leaves.
 #[test]
 fn a_cursor_sees_every_delete_between_two_steps() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     let pairs = scaled(600, 12);
     let key = |number: usize| format!("{number:05}").into_bytes();
     for down in [false, true] {

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use proptest::prelude::*;
-use twindex::{Index, Store};
+use twindex::{IndexKind, Store};
 
 use crate::history::{Checked, Op};
 use crate::{BOTH, Sound, join, strategies};
@@ -25,7 +25,7 @@ proptest! {
 /// What the keys of each thread start with.
 const OWN: [&[u8]; 3] = [b"a", b"b", b"\xff"];
 
-fn check(index: Index, histories: &[Vec<Op>; 3]) {
+fn check(index: IndexKind, histories: &[Vec<Op>; 3]) {
     let store = Store::new();
     let table = Sound(store.table("t", index).expect("a new table"));
     let start = Barrier::new(OWN.len());

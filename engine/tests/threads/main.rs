@@ -26,13 +26,13 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
-const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 /// More than there are cores, so that threads also stop in the middle of their work.
 const THREADS: usize = if cfg!(miri) { 2 } else { 4 };
 
-fn table(index: Index) -> Sound {
+fn table(index: IndexKind) -> Sound {
     Sound(Store::new().table("t", index).expect("a new table"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twindex::Index;
+use twindex::IndexKind;
 
 use crate::scale::scaled;
 use crate::{THREADS, on_threads, table};
@@ -10,7 +10,7 @@ use crate::{THREADS, on_threads, table};
 /// Each thread writes, replaces and deletes keys of its own, which are spread over the whole table.
 #[test]
 fn leaves_that_split_and_merge_side_by_side_keep_all_pairs() {
-    let table = table(Index::Sorted);
+    let table = table(IndexKind::Sorted);
     let models = on_threads(|number, mut random| {
         let mut model = BTreeMap::new();
         for round in 0..scaled(4, 1) {

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, some_length, stamp};
@@ -64,7 +64,7 @@ fn replace_somehow(table: &Table, key: &[u8], value: &[u8], random: &mut fastran
 /// The version of the key's value by one of the ways of reading it.
 fn version_somehow(table: &Table, key: &[u8], random: &mut fastrand::Rng) -> Option<usize> {
     let version = |value: &[u8]| read_stamp(key, value).version;
-    match random.u8(..if table.index() == Index::Hash { 3 } else { 5 }) {
+    match random.u8(..if table.index() == IndexKind::Hash { 3 } else { 5 }) {
         0 => table.select(key).map(|value| version(&value)),
         1 => table.select_with(key, version),
         2 => {
@@ -104,7 +104,7 @@ struct Growing {
 }
 
 impl Growing {
-    fn new(index: Index) -> Self {
+    fn new(index: IndexKind) -> Self {
         let (inserted, deleted) = (zeros(THREADS), zeros(THREADS));
         Self { table: table(index), keys: scaled(8000, 80), inserted, deleted }
     }

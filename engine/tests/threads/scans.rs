@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter::from_fn;
 use std::ops::Bound;
 
-use twindex::{Index, Table};
+use twindex::{IndexKind, Table};
 
 use crate::churned::Churned;
 use crate::scale::scaled;
@@ -16,7 +16,7 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 #[test]
 fn iterating_a_hash_table_meets_each_stable_pair_once() {
-    let churned = Churned::new(Index::Hash);
+    let churned = Churned::new(IndexKind::Hash);
     beside(|| churned.churn(), || churned.check(&*churned.table, |_| true));
 }
 
@@ -24,7 +24,7 @@ fn iterating_a_hash_table_meets_each_stable_pair_once() {
 /// another slot, came twice.
 #[test]
 fn a_walk_meets_no_key_twice_that_comes_and_goes() {
-    let table = table(Index::Hash);
+    let table = table(IndexKind::Hash);
     let keys = scaled(40, 12);
     let key = |number: usize| format!("key/{number}").into_bytes();
     let churn = |_, mut random: fastrand::Rng| {
@@ -44,13 +44,13 @@ fn a_walk_meets_no_key_twice_that_comes_and_goes() {
 
 #[test]
 fn iterating_a_sorted_table_meets_each_stable_pair_once() {
-    let churned = Churned::new(Index::Sorted);
+    let churned = Churned::new(IndexKind::Sorted);
     beside(|| churned.churn(), || churned.check(in_order(churned.table.iter().collect()), |_| true));
 }
 
 #[test]
 fn scans_meet_each_stable_pair_once_and_in_order() {
-    let churned = Churned::new(Index::Sorted);
+    let churned = Churned::new(IndexKind::Sorted);
     let mut random = fastrand::Rng::with_seed(3);
     let read = || {
         let [one, two] = [0; 2].map(|_| Churned::key(random.usize(..churned.numbers)));
@@ -64,7 +64,7 @@ fn scans_meet_each_stable_pair_once_and_in_order() {
 
 #[test]
 fn prefixes_meet_each_stable_pair_once_and_in_order() {
-    let churned = Churned::new(Index::Sorted);
+    let churned = Churned::new(IndexKind::Sorted);
     let mut random = fastrand::Rng::with_seed(4);
     let read = || {
         let key = Churned::key(random.usize(..churned.numbers));
@@ -119,7 +119,7 @@ fn from_both_ends(table: &Table, range: Bounds<'_>, random: &mut fastrand::Rng) 
 /// A cursor that turns round at random goes from key to key in its way, over no key that stays.
 #[test]
 fn a_turning_cursor_skips_no_stable_pair() {
-    let churned = Churned::new(Index::Sorted);
+    let churned = Churned::new(IndexKind::Sorted);
     let mut random = fastrand::Rng::with_seed(17);
     let mut cursor = churned.table.cursor(..);
     let mut on: Option<Vec<u8>> = None;

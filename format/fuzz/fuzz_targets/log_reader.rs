@@ -12,7 +12,7 @@ mod common;
 use dump_writer::{Record, end, file, pair, pairs, table, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 use twindex_format::{self as format, HEAD_BYTES, Operations, TableEntry, synced};
 
 #[derive(Arbitrary, Debug)]
@@ -60,7 +60,7 @@ impl Logged {
                         }
                         Operation::Create(table, sorted, name, keys) => {
                             let keys: String = keys.chars().take(63).collect();
-                            let options = TableOptions::new(if sorted { Index::Sorted } else { Index::Hash });
+                            let options = TableOptions::new(if sorted { IndexKind::Sorted } else { IndexKind::Hash });
                             let entry = TableEntry::new(&name, options.keys(&keys));
                             operations.push(table, format::Operation::Create(entry));
                         }

@@ -12,11 +12,11 @@ use std::ops::Bound;
 use history::{Alteration, Bytes, Checked, Expected, Op, Range, SLOTS, Verb, Way};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use twindex::{Index, Store};
+use twindex::{IndexKind, Store};
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Unstructured::new(data);
-    let index = if input.arbitrary().unwrap_or(false) { Index::Sorted } else { Index::Hash };
+    let index = if input.arbitrary().unwrap_or(false) { IndexKind::Sorted } else { IndexKind::Hash };
     let store = Store::new();
     let table = store.table("t", index).expect("a new table");
     let mut checked = Checked::new(store, table, b"");

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Bound;
 
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
 use crate::Component;
 use crate::bindings::exports::wasi::keyvalue::atomics::{self, CasError, GuestCas};
@@ -40,7 +40,7 @@ impl store::Guest for Component {
     type Bucket = Bucket;
 
     fn open(identifier: String) -> Result<store::Bucket> {
-        Ok(store::Bucket::new(Bucket(buckets().table(&identifier, Index::Sorted)?)))
+        Ok(store::Bucket::new(Bucket(buckets().table(&identifier, IndexKind::Sorted)?)))
     }
 }
 

@@ -26,7 +26,7 @@ impl From<twindex::Error> for Error {
     }
 }
 
-impl From<Index> for twindex::Index {
+impl From<Index> for twindex::IndexKind {
     fn from(index: Index) -> Self {
         match index {
             Index::Hash => Self::Hash,
@@ -35,11 +35,11 @@ impl From<Index> for twindex::Index {
     }
 }
 
-impl From<twindex::Index> for Index {
-    fn from(index: twindex::Index) -> Self {
+impl From<twindex::IndexKind> for Index {
+    fn from(index: twindex::IndexKind) -> Self {
         match index {
-            twindex::Index::Hash => Self::Hash,
-            twindex::Index::Sorted => Self::Sorted,
+            twindex::IndexKind::Hash => Self::Hash,
+            twindex::IndexKind::Sorted => Self::Sorted,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Stores.
 
-use twindex::{Index, Store, TableOptions};
+use twindex::{IndexKind, Store, TableOptions};
 use twindex_format::Dump;
 
 use crate::answer;
@@ -43,7 +43,7 @@ extern "C" fn twindex_table(
 ) -> i32 {
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
-        let index: Index = state.buffers.text((index, index_length))?.parse()?;
+        let index: IndexKind = state.buffers.text((index, index_length))?.parse()?;
         open(&mut state.handles, &mut state.log, store, name, TableOptions::new(index))
     })
 }
@@ -71,7 +71,7 @@ extern "C" fn twindex_table_with(
 ) -> i32 {
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
-        let index: Index = state.buffers.text((index, index_length))?.parse()?;
+        let index: IndexKind = state.buffers.text((index, index_length))?.parse()?;
         let keys = state.buffers.text((keys, keys_length))?;
         let values = state.buffers.text((values, values_length))?;
         let has = |bit| options & bit != 0;

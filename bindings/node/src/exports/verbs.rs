@@ -5,7 +5,7 @@
 //! A verb on many pairs is `begin`, then `stage` as often as it takes, then the verb, which works on what was staged. So all
 //! arguments are converted and checked before the first write.
 
-use twindex::{Index, TableOptions};
+use twindex::{IndexKind, TableOptions};
 use twindex_durable::Table;
 
 use super::free;
@@ -53,7 +53,7 @@ pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
 /// the one called `default`.
 pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (keys, values, default) = (call.optional(3)?, call.optional(4)?, call.string(5)?);
-    let options = TableOptions::new(call.string(2)?.parse::<Index>()?).create(call.flag(6));
+    let options = TableOptions::new(call.string(2)?.parse::<IndexKind>()?).create(call.flag(6));
     let options = match &keys {
         Some(keys) => options.keys(keys),
         None => options.keys_if_new(&default),

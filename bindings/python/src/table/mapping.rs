@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use twindex::Index;
+use twindex::IndexKind;
 
 use super::Table;
 use crate::arguments::Position;
@@ -93,7 +93,7 @@ impl Table {
                 return Err(error::missing(&"the table is empty".into_bound_py_any(py)?));
             }
             let key = match (table.index(), index) {
-                (Index::Hash, None) => self.any_key(py),
+                (IndexKind::Hash, None) => self.any_key(py),
                 (_, index) => match self.at(py, index.unwrap_or(Position::LAST), |key, _| key.to_vec()) {
                     Err(_) if table.is_empty() => None,
                     found => Some(found?),

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::thread;
 
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: wordcount FILE")?;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A table of every word, in lower case, with how often it comes. The threads share the table: a word
 /// that two of them meet at the same moment is counted twice, as it should be.
 fn count(text: &str, threads: usize) -> twindex::Result<Table> {
-    let words = Store::new().table("words", Index::Hash)?;
+    let words = Store::new().table("words", IndexKind::Hash)?;
     let lines: Vec<&str> = text.lines().collect();
     thread::scope(|scope| {
         let counters: Vec<_> = lines

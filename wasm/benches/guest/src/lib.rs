@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use twindex::{Index, Store, Table};
+use twindex::{IndexKind, Store, Table};
 
 type Bytes = Box<[u8]>;
 
@@ -24,8 +24,9 @@ impl System {
         let store = Store::new();
         match number {
             0 | 1 => {
-                let table =
-                    store.table("pairs", if number == 0 { Index::Hash } else { Index::Sorted }).ok()?;
+                let table = store
+                    .table("pairs", if number == 0 { IndexKind::Hash } else { IndexKind::Sorted })
+                    .ok()?;
                 Some(Self::Twindex(store, table))
             }
             2 => Some(Self::Hash(HashMap::new())),
@@ -115,7 +116,7 @@ pub extern "C" fn guest_write() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn guest_read() -> u32 {
     WORK.with_borrow_mut(|Work { lists: [_, list], value_bytes, system }| match system {
-        Some(System::Twindex(_, table)) if table.index() == Index::Hash => {
+        Some(System::Twindex(_, table)) if table.index() == IndexKind::Hash => {
             each(list, *value_bytes, |key, value| {
                 table.select_with(key, |found| found == value) == Some(true)
             })
