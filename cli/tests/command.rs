@@ -278,7 +278,7 @@ fn compact_shrinks_a_file() {
     let store = Store::open(&path).unwrap();
     let table = store.table("users", IndexKind::Hash).unwrap();
     // More than a file keeps of its changes, which is a mebibyte.
-    (0..40).for_each(|_| assert!(table.upsert("ada", "x".repeat(100_000)).unwrap()));
+    (0..40).for_each(|_| table.upsert("ada", "x".repeat(100_000)).unwrap());
     let ran = twindex(&[&"compact", &path]).expect(1);
     assert!(ran.err.contains(&format!("in use by process {}", std::process::id())), "{}", ran.err);
     store.close().unwrap();
@@ -332,7 +332,8 @@ fn changes_resume_at_a_position() {
     child.wait().unwrap();
     // More than a file keeps of its changes.
     let more = store.table("more", IndexKind::Hash).unwrap();
-    assert!(more.upsert("large", vec![0; 1 << 20]).unwrap() && more.delete("large").unwrap());
+    more.upsert("large", vec![0; 1 << 20]).unwrap();
+    assert!(more.delete("large").unwrap());
     store.compact().unwrap();
     let gone = twindex(&[&"changes", &path, &"--from", &position]).expect(1);
     assert!(gone.err.contains(&position) && gone.err.contains("oldest"), "{}", gone.err);

@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use twindex::{Change, IndexKind, TableOptions};
+use twindex::{Change, IndexKind, TableOptions, Write};
 
 use crate::error::{Error, Result};
 use crate::near::NearStats;
@@ -154,7 +154,8 @@ methods! { Table, self: &Self;
     at_once with_ttl(ttl: Duration) -> Result<Self>;
     wait insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
     wait replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
-    wait upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
+    wait upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()>;
+    wait write(write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
     wait delete(key: impl AsRef<[u8]>) -> Result<bool>;
     wait select(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>>;
     wait contains(key: impl AsRef<[u8]>) -> Result<bool>;
@@ -163,7 +164,8 @@ methods! { Table, self: &Self;
     wait alter(key: impl AsRef<[u8]>, change: impl FnMut(Option<&[u8]>) -> Change) -> Result<bool>;
     wait insert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
     wait replace_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
-    wait upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
+    wait upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<()>;
+    wait write_many(write: Write, pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
     wait delete_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<bool>>;
     wait select_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>>;
     wait contains_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<bool>>;

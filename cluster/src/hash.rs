@@ -4,11 +4,12 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use redis::{Cmd, RedisWrite as _, Value};
+use twindex::Write;
 
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::names::Layout;
-use crate::pairs::{Put, Swap};
+use crate::pairs::Swap;
 use crate::router::Op;
 
 fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
@@ -21,19 +22,19 @@ fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
     Op::new(layout.slot(key), cmd)
 }
 
-pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
+pub(crate) fn put(layout: &Layout, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
     let mut op = op(layout, "SET", key);
     op.cmd.arg(value);
     op.bytes = value.len();
-    match verb {
-        Put::Insert => op.cmd.arg("NX"),
-        Put::Replace => op.cmd.arg("XX"),
-        Put::Upsert => &mut op.cmd,
+    match write {
+        Write::Insert => op.cmd.arg("NX"),
+        Write::Replace => op.cmd.arg("XX"),
+        Write::Upsert => &mut op.cmd,
     };
     if let Some(ttl) = ttl {
         op.cmd.arg("PX").arg(millis(ttl));
     }
-    if verb == Put::Upsert { op.certain() } else { op }
+    if write == Write::Upsert { op.certain() } else { op }
 }
 
 /// At least one, since none would be an error.

@@ -48,7 +48,7 @@ mod topology;
 mod unlink;
 mod walk;
 
-pub use twindex::{Change, Error as EngineError, IndexKind, TableOptions, prefix_range};
+pub use twindex::{Change, Error as EngineError, IndexKind, TableOptions, Write, prefix_range};
 
 pub use crate::batch::Batch;
 pub use crate::cursor::{Cursor, Scan};

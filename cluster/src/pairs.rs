@@ -8,21 +8,3 @@ pub(crate) type Pairs = Vec<Pair>;
 
 /// A swap: the key, the value that it must have and the one that it gets; `None` is absent.
 pub type Swap<'s> = (&'s [u8], Option<&'s [u8]>, Option<&'s [u8]>);
-
-/// A verb that gives a key a value, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
-    Insert,
-    Replace,
-    Upsert,
-}
-
-impl Put {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Replace => "replace",
-            Self::Upsert => "upsert",
-        }
-    }
-}

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use redis::Value;
-use twindex::{Change, IndexKind, MAX_KEY_BYTES};
+use twindex::{Change, IndexKind, MAX_KEY_BYTES, Write};
 
 use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
 use crate::error::{Error, Result, check_value, settled};
 use crate::names::Layout;
 use crate::near::{Found, Miss, Near};
-use crate::pairs::{Put, Swap};
+use crate::pairs::Swap;
 use crate::router::{Kind, Op};
 use crate::shared::Shared;
 use crate::unlink::unlink;
@@ -124,7 +124,7 @@ impl Table {
     ///
     /// `of_hash` makes the command for one item of a hash table, `add` gives an item to a call of the function `name`, which
     /// writes items of a sorted one.
-    async fn write<I, T, R>(
+    async fn change<I, T, R>(
         &self,
         items: &[I],
         key: impl Fn(&I) -> &[u8],
@@ -157,47 +157,57 @@ impl Table {
 
     /// Adds a pair where the key is absent; whether it was.
     pub async fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        only(self.put(Put::Insert, &[(key, value)]).await?)
+        self.write(Write::Insert, key, value).await
     }
 
     /// Gives a key that is present another value; whether it was.
     pub async fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        only(self.put(Put::Replace, &[(key, value)]).await?)
+        self.write(Write::Replace, key, value).await
     }
 
-    /// Gives a key a value, present or not: always true.
-    pub async fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        only(self.put(Put::Upsert, &[(key, value)]).await?)
+    /// Gives a key a value, present or not.
+    pub async fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(Write::Upsert, key, value).await.map(drop)
+    }
+
+    /// Does the verb that `write` names; whether it took effect.
+    pub async fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.write_many(write, &[(key, value)]).await?)
     }
 
     /// [`insert`](Self::insert) for each pair.
     pub async fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.put(Put::Insert, pairs).await
+        self.write_many(Write::Insert, pairs).await
     }
 
     /// [`replace`](Self::replace) for each pair.
     pub async fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.put(Put::Replace, pairs).await
+        self.write_many(Write::Replace, pairs).await
     }
 
     /// [`upsert`](Self::upsert) for each pair.
-    pub async fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.put(Put::Upsert, pairs).await
+    pub async fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<()> {
+        self.write_many(Write::Upsert, pairs).await.map(drop)
     }
 
-    async fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, verb: Put, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+    /// [`write`](Self::write) for each pair.
+    pub async fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        write: Write,
+        pairs: &[(K, V)],
+    ) -> Result<Vec<bool>> {
         for (_, value) in pairs {
             check_value(value.as_ref())?;
         }
         let op = |layout: &Layout, (key, value): &(K, V)| {
-            hash::put(layout, verb, key.as_ref(), value.as_ref(), self.ttl)
+            hash::put(layout, write, key.as_ref(), value.as_ref(), self.ttl)
         };
         let add = |cmd: &mut redis::Cmd, (key, value): &(K, V)| {
             cmd.arg(key.as_ref()).arg(value.as_ref());
             key.as_ref().len() + value.as_ref().len()
         };
-        let function = (verb.name(), add);
-        self.write(pairs, |pair| pair.0.as_ref(), op, function, hash::took_effect, settled).await?
+        let function = (write.name(), add);
+        self.change(pairs, |pair| pair.0.as_ref(), op, function, hash::took_effect, settled).await?
     }
 
     /// Removes a pair; whether it was there.
@@ -208,7 +218,7 @@ impl Table {
     /// [`delete`](Self::delete) for each key.
     pub async fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         let op = |layout: &Layout, key: &K| hash::delete(layout, key.as_ref());
-        self.write(keys, K::as_ref, op, ("delete", add_key), hash::took_effect, settled).await?
+        self.change(keys, K::as_ref, op, ("delete", add_key), hash::took_effect, settled).await?
     }
 
     /// Changes one pair: `change` gets the value, if there is one, and says what becomes of it. Whether a pair was written
@@ -249,7 +259,7 @@ impl Table {
             key.as_ref().len()
         };
         let all = |outcomes: &mut dyn Iterator<Item = Result<Value>>| outcomes.collect::<Vec<_>>();
-        let sums = self.write(amounts, |amount| amount.0.as_ref(), op, ("increment", add), Ok, all).await?;
+        let sums = self.change(amounts, |amount| amount.0.as_ref(), op, ("increment", add), Ok, all).await?;
         let mut done = Vec::with_capacity(sums.len());
         for ((key, by), sum) in amounts.iter().zip(sums) {
             done.push(match sum.and_then(sum_of) {
@@ -305,7 +315,7 @@ impl Table {
             }
             key.len() + expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len)
         };
-        self.write(swaps, |swap| swap.0, op, ("swap", add), hash::took_effect, settled).await?
+        self.change(swaps, |swap| swap.0, op, ("swap", add), hash::took_effect, settled).await?
     }
 
     /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
@@ -520,7 +530,7 @@ impl Table {
         let key = key.as_ref();
         let op = |layout: &Layout, key: &&[u8]| hash::expire(layout, key, ttl);
         // Only hash tables get here, so no function is called.
-        only(self.write(&[key], |key| key, op, ("", add_key), hash::took_effect, settled).await??)
+        only(self.change(&[key], |key| key, op, ("", add_key), hash::took_effect, settled).await??)
     }
 
     // --- scans

@@ -42,9 +42,9 @@ fn hits(store: &Store) -> u64 {
 }
 
 /// Does a write, and waits until a store has heard of it.
-async fn invalidates(
+async fn invalidates<T>(
     store: &Store,
-    write: impl Future<Output = twindex_cluster::Result<bool>>,
+    write: impl Future<Output = twindex_cluster::Result<T>>,
 ) -> Result<()> {
     let heard = || store.near_stats().expect("a near cache").invalidations;
     let before = heard();

@@ -85,7 +85,7 @@ async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> 
     }
     assert!((5..30).contains(&done), "{done} of 30");
     cluster.servers()[place].resume()?;
-    assert!(patient.upsert("{k}a", "again").await?);
+    patient.upsert("{k}a", "again").await?;
 
     Ok(())
 }

@@ -282,7 +282,7 @@ async fn refusals_say_why() -> Result<()> {
     let mut refused = None;
     for number in 0..100_u32 {
         match hash.upsert(number.to_be_bytes(), vec![0; 100_000]).await {
-            Ok(_) => {}
+            Ok(()) => {}
             Err(error) => {
                 refused = Some(error);
                 break;

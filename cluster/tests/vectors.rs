@@ -1,7 +1,7 @@
 //! The vectors of all hosts, on one server and on a cluster.
 
 use twindex_cluster::blocking::{Cursor, Store, Table};
-use twindex_cluster::{Error, Options, Result, prefix_range};
+use twindex_cluster::{Error, Options, Result, Write, prefix_range};
 use twindex_conformance::{Answer, Failure, Fallible, Host, Pair, Range, Verb, cases, change, slices};
 use twindex_servers::{Cluster, Server};
 
@@ -90,7 +90,7 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
     Ok(match verb {
         Verb::Insert(key, value) => table.insert(key, value)?.into(),
         Verb::Replace(key, value) => table.replace(key, value)?.into(),
-        Verb::Upsert(key, value) => table.upsert(key, value)?.into(),
+        Verb::Upsert(key, value) => table.write(Write::Upsert, key, value)?.into(),
         Verb::Delete(key) => table.delete(key)?.into(),
         Verb::Select(key) => table.select(key)?.into(),
         Verb::Contains(key) => table.contains(key)?.into(),
@@ -103,7 +103,7 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
         Verb::Alter(key, alter) => table.alter(key, |old| change(old, &alter))?.into(),
         Verb::InsertMany(pairs) => table.insert_many(&pairs)?.into(),
         Verb::ReplaceMany(pairs) => table.replace_many(&pairs)?.into(),
-        Verb::UpsertMany(pairs) => table.upsert_many(&pairs)?.into(),
+        Verb::UpsertMany(pairs) => table.write_many(Write::Upsert, &pairs)?.into(),
         Verb::DeleteMany(keys) => table.delete_many(&keys)?.into(),
         Verb::SelectMany(keys) => table.select_many(&keys)?.into(),
         Verb::ContainsMany(keys) => table.contains_many(&keys)?.into(),

@@ -1,6 +1,6 @@
 //! The engine as a host, which is also what others can be compared with.
 
-use twindex::{Change, Cursor, Error, Result, Store, Table, prefix_range};
+use twindex::{Change, Cursor, Error, Result, Store, Table, Write, prefix_range};
 use twindex_format::Dump;
 
 use crate::{Alter, Answer, Failure, Fallible, Host, Pair, Range, Verb, slices};
@@ -100,7 +100,7 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
     Ok(match verb {
         Verb::Insert(key, value) => table.insert(key, value)?.into(),
         Verb::Replace(key, value) => table.replace(key, value)?.into(),
-        Verb::Upsert(key, value) => table.upsert(key, value)?.into(),
+        Verb::Upsert(key, value) => table.write(Write::Upsert, key, value)?.into(),
         Verb::Delete(key) => table.delete(key)?.into(),
         Verb::Select(key) => table.select(key).into(),
         Verb::Contains(key) => table.contains(key).into(),
@@ -113,7 +113,7 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
         Verb::Alter(key, alter) => table.alter(key, |old| change(old, &alter))?.into(),
         Verb::InsertMany(pairs) => table.insert_many(&pairs)?.into(),
         Verb::ReplaceMany(pairs) => table.replace_many(&pairs)?.into(),
-        Verb::UpsertMany(pairs) => table.upsert_many(&pairs)?.into(),
+        Verb::UpsertMany(pairs) => table.write_many(Write::Upsert, &pairs)?.into(),
         Verb::DeleteMany(keys) => table.delete_many(&keys)?.into(),
         Verb::SelectMany(keys) => {
             let mut values = Vec::new();

@@ -233,7 +233,7 @@ fn apply(store: &Store, tables: &mut BTreeMap<u32, Table>, mut payload: &[u8]) -
                 tables_changed = true;
             }
             (Operation::Create(_), _) | (_, None) => return Err(NOT_VALID),
-            (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
+            (Operation::Put(key, value), Some(table)) => table.upsert(key, value)?,
             (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
             (Operation::Clear, Some(table)) => table.clear()?,
             (Operation::Drop, Some(table)) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use twindex::{Change, Cursor, IndexKind, Iter, Scan, Swap};
+use twindex::{Change, Cursor, IndexKind, Iter, Scan, Swap, Write};
 use twindex_format::{Operation, Operations};
 
 use crate::compact;
@@ -77,35 +77,29 @@ impl Table {
     /// Adds the pair where the key is absent; whether it was.
     #[inline]
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        self.acknowledged(self.write(
-            key,
-            value.len(),
-            || self.engine.insert(key, value),
-            |log| log.push(self.id, Operation::Put(key, value)),
-        ))
+        self.write(Write::Insert, key, value)
     }
 
     /// Replaces the value where the key is present; whether it was.
     #[inline]
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        self.acknowledged(self.write(
-            key,
-            value.len(),
-            || self.engine.replace(key, value),
-            |log| log.push(self.id, Operation::Put(key, value)),
-        ))
+        self.write(Write::Replace, key, value)
     }
 
-    /// Gives the key this value, present or not. Always takes effect, so always true.
+    /// Gives the key this value, present or not.
     #[inline]
-    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(Write::Upsert, key, value).map(drop)
+    }
+
+    /// Does the verb that `write` names; whether it took effect.
+    #[inline]
+    pub fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        self.acknowledged(self.write(
+        self.acknowledged(self.change(
             key,
             value.len(),
-            || self.engine.upsert(key, value),
+            || self.engine.write(write, key, value),
             |log| log.push(self.id, Operation::Put(key, value)),
         ))
     }
@@ -114,7 +108,7 @@ impl Table {
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
-        self.acknowledged(self.write(
+        self.acknowledged(self.change(
             key,
             0,
             || self.engine.delete(key),
@@ -166,22 +160,42 @@ impl Table {
 
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::insert_many, twindex::Table::insert_many)
+        self.write_many(Write::Insert, pairs)
     }
 
     /// [`replace`](Self::replace) for each pair: whether each took effect.
     pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::replace_many, twindex::Table::replace_many)
+        self.write_many(Write::Replace, pairs)
     }
 
-    /// [`upsert`](Self::upsert) for each pair: whether each took effect.
-    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::upsert_many, twindex::Table::upsert_many)
+    /// [`upsert`](Self::upsert) for each pair.
+    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<()> {
+        self.write_many(Write::Upsert, pairs).map(drop)
+    }
+
+    /// [`write`](Self::write) for each pair: whether each took effect.
+    pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        write: Write,
+        pairs: &[(K, V)],
+    ) -> Result<Vec<bool>> {
+        self.change_many(
+            pairs,
+            |(key, value)| {
+                let (key, value) = (key.as_ref(), value.as_ref());
+                twindex::check_key(key)?;
+                twindex::check_value(value).map(|()| (key, value))
+            },
+            |&(key, value)| (key, value.len()),
+            || self.engine.write_many(write, pairs),
+            |pairs| self.engine.write_many(write, pairs),
+            |log, (key, value)| log.push(self.id, Operation::Put(key, value)),
+        )
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
-        self.write_many(
+        self.change_many(
             keys,
             |key| {
                 let key = key.as_ref();
@@ -309,7 +323,7 @@ impl Table {
 
     /// Writes to one key a value of so many bytes: in memory, and where that took effect in the log.
     #[inline]
-    fn write<E: Into<Error>>(
+    fn change<E: Into<Error>>(
         &self,
         key: &[u8],
         value: usize,
@@ -358,7 +372,7 @@ impl Table {
             })?;
             refused.map_or(Ok(altered), Err)
         };
-        self.write(key, 0, apply, |log| {
+        self.change(key, 0, apply, |log| {
             self.log_change(log, key, new.borrow().as_ref().map(|(value, _)| value.as_slice()));
         })
     }
@@ -366,7 +380,7 @@ impl Table {
     fn increment_unacknowledged(&self, key: &[u8], by: i64) -> Written<i64> {
         let sum = std::cell::Cell::new(0);
         let apply = || self.engine.increment(key, by).map(|new| sum.set(new)).map(|()| true);
-        let (_, written) = self.write(key, 0, apply, |log| {
+        let (_, written) = self.change(key, 0, apply, |log| {
             log.push(self.id, Operation::Put(key, sum.get().to_string().as_bytes()));
         })?;
         Ok((sum.get(), written))
@@ -374,7 +388,7 @@ impl Table {
 
     fn swap_unacknowledged(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Written<bool> {
         let apply = || self.engine.compare_and_swap(key, expected, new);
-        self.write(key, new.map_or(0, <[u8]>::len), apply, |log| self.log_change(log, key, new))
+        self.change(key, new.map_or(0, <[u8]>::len), apply, |log| self.log_change(log, key, new))
     }
 
     /// Logs what a key has become.
@@ -409,31 +423,11 @@ impl Table {
         self.acknowledged(Ok((results, last)))
     }
 
-    fn write_pairs<'p, K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &'p [(K, V)],
-        apply_all: impl Fn(&twindex::Table, &[(K, V)]) -> twindex::Result<Vec<bool>>,
-        apply: impl Fn(&twindex::Table, &[(&'p [u8], &'p [u8])]) -> twindex::Result<Vec<bool>>,
-    ) -> Result<Vec<bool>> {
-        self.write_many(
-            pairs,
-            |(key, value)| {
-                let (key, value) = (key.as_ref(), value.as_ref());
-                twindex::check_key(key)?;
-                twindex::check_value(value).map(|()| (key, value))
-            },
-            |&(key, value)| (key, value.len()),
-            || apply_all(&self.engine, pairs),
-            |pairs| apply(&self.engine, pairs),
-            |log, (key, value)| log.push(self.id, Operation::Put(key, value)),
-        )
-    }
-
     /// Writes all items, which `read` makes bytes of: without a log at one go, else group by group, in memory and what
     /// took effect in the log.
     ///
     /// Read once more, a caller's type may give other bytes: what is written and logged is what was read and checked once.
-    fn write_many<'i, I, B: Copy>(
+    fn change_many<'i, I, B: Copy>(
         &self,
         items: &'i [I],
         read: impl Fn(&'i I) -> twindex::Result<B>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use twindex::Write;
 use twindex_format::Operation;
 
 use crate::compact;
@@ -120,7 +121,7 @@ impl Transaction {
     /// Does the verb that `write` names; whether it takes effect.
     pub fn write(
         &mut self,
-        write: twindex::Write,
+        write: Write,
         table: &Table,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
@@ -132,17 +133,17 @@ impl Transaction {
 
     /// Adds the pair where the key is absent; whether it was.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(twindex::Write::Insert, table, key, value)
+        self.write(Write::Insert, table, key, value)
     }
 
     /// Replaces the value where the key is present; whether it was.
     pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(twindex::Write::Replace, table, key, value)
+        self.write(Write::Replace, table, key, value)
     }
 
     /// Gives the key this value, present or not.
-    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(twindex::Write::Upsert, table, key, value)
+    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(Write::Upsert, table, key, value).map(drop)
     }
 
     /// Removes the pair; whether it was there.

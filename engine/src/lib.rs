@@ -27,7 +27,7 @@
 //! |---|---|---|
 //! | [`insert`](Table::insert) | absent | whether it took effect |
 //! | [`replace`](Table::replace) | present | whether it took effect |
-//! | [`upsert`](Table::upsert) | either | whether it took effect: always true |
+//! | [`upsert`](Table::upsert) | either | |
 //! | [`delete`](Table::delete) | present | whether it took effect |
 //! | [`select`](Table::select), [`contains`](Table::contains) | | the value, or whether it is there |
 //! | [`take`](Table::take), [`pop_first`](Table::pop_first), [`pop_last`](Table::pop_last) | present | the pair that it removed |
@@ -35,8 +35,7 @@
 //! | [`delete_range`](Table::delete_range), [`delete_prefix`](Table::delete_prefix), [`retain`](Table::retain) | | how many pairs it removed |
 //! | [`alter`](Table::alter), [`increment`](Table::increment), [`compare_and_swap`](Table::compare_and_swap) | | read, change and write as one step |
 //!
-//! The verbs on one key that return whether they took effect, or a sum, have a `_many` form over a slice. It does what a loop
-//! would do, in the order of the slice, except that every length is checked before the first pair is written.
+//! The verbs on one key up to `contains`, and the last three, have a `_many` form over a slice. It does what a loop would do, in the order of the slice, except that every length is checked before the first pair is written.
 //!
 //! # What threads see
 //!
@@ -7482,6 +7481,15 @@ pub enum Write {
 }
 
 impl Write {
+    /// `insert`, `replace` or `upsert`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Replace => "replace",
+            Self::Upsert => "upsert",
+        }
+    }
+
     /// Whether the verb takes effect, depending on whether the key is there.
     #[inline]
     pub const fn takes_effect(self, is_there: bool) -> bool {
@@ -7779,9 +7787,9 @@ impl Table {
         self.write(Write::Replace, key, value)
     }
 
-    /// Gives the key this value, present or not. Always takes effect, so always true.
-    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Upsert, key, value)
+    /// Gives the key this value, present or not.
+    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(Write::Upsert, key, value).map(drop)
     }
 
     /// Removes the pair. Returns whether it was there.
@@ -8066,9 +8074,9 @@ impl Table {
         self.write_many(Write::Replace, pairs)
     }
 
-    /// [`upsert`](Self::upsert) for each pair. Returns whether each took effect.
-    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(Write::Upsert, pairs)
+    /// [`upsert`](Self::upsert) for each pair.
+    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<()> {
+        self.write_many(Write::Upsert, pairs).map(drop)
     }
 
     /// [`write`](Self::write) for each pair. Returns whether each took effect.
@@ -9524,8 +9532,8 @@ impl Transaction {
     }
 
     /// As [`Table::upsert`].
-    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Upsert, table, key, value)
+    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.write(Write::Upsert, table, key, value).map(drop)
     }
 
     /// Does the verb that `write` names. Returns whether it takes effect.
@@ -9616,7 +9624,7 @@ impl Transaction {
         let mut before = Vec::new();
         let put = |table: &Table, key: &[u8], value: Option<&[u8]>| match value {
             Some(value) => table.upsert(key, value),
-            None => table.delete(key),
+            None => table.delete(key).map(drop),
         };
         for (table, key, value) in self.writes() {
             before.push((table, key, table.select(key)));
@@ -9625,9 +9633,8 @@ impl Transaction {
                 // The old values fitted before. On the way there they may need room beside the new ones.
                 let memory = &self.store.inner.memory;
                 let limit = memory.limit.swap(usize::MAX, Relaxed);
-                let put_back = |(table, key, old): &(&Table, &[u8], Option<Vec<u8>>)| {
-                    put(table, key, old.as_deref()).map(drop)
-                };
+                let put_back =
+                    |(table, key, old): &(&Table, &[u8], Option<Vec<u8>>)| put(table, key, old.as_deref());
                 // The others are undone even where one fails.
                 let undone = before.iter().rev().map(put_back).fold(Ok(()), Result::and);
                 memory.limit.store(limit, Relaxed);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use twindex::{Error, IndexKind, Store, Table};
+use twindex::{Error, IndexKind, Store, Table, Write};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -72,7 +72,7 @@ fn batches_do_what_single_writes_do() {
             let found = match verb {
                 0 => table.insert_many(&pairs),
                 1 => table.replace_many(&pairs),
-                _ => table.upsert_many(&pairs),
+                _ => table.write_many(Write::Upsert, &pairs),
             };
             assert_eq!(found.unwrap(), expected, "{index}, seed {seed}");
             for (key, _) in batch(&mut rng, 300).into_iter().chain(pairs.into_iter().step_by(5)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::scale::scaled;
 use proptest::prelude::*;
-use twindex::{Change, Error, IndexKind, Store, Table};
+use twindex::{Change, Error, IndexKind, Store, Table, Write};
 
 const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 
@@ -294,14 +294,14 @@ fn a_hash_table_whose_values_change_size_holds_little_more_than_they_need() {
     for length in [16, 64, 256, 1024] {
         random.shuffle(&mut keys);
         for key in &keys {
-            assert!(table.upsert(key, vec![1; length]).unwrap());
+            table.upsert(key, vec![1; length]).unwrap();
         }
     }
     let needed = 20_000 * (16 + 1024);
     let grown = table.memory();
     assert!(grown < needed * 142 / 100, "{grown}");
     for key in keys.iter().cycle().take(100_000) {
-        assert!(table.upsert(key, vec![2; random.usize(..2048)]).unwrap());
+        table.upsert(key, vec![2; random.usize(..2048)]).unwrap();
     }
     let mixed = table.memory();
     assert!(mixed < needed * 17 / 10, "{mixed}");
@@ -340,7 +340,7 @@ fn values_that_grow_leave_about_as_much_idle_as_they_are() {
     for length in (4..=13).map(|bits| 1 << bits) {
         random.shuffle(&mut keys);
         for key in &keys {
-            assert!(table.upsert(key, vec![1; length]).unwrap());
+            table.upsert(key, vec![1; length]).unwrap();
         }
     }
     let fresh = fresh_memory(&table);
@@ -516,7 +516,7 @@ proptest! {
             let done = match verb {
                 0 => table.insert(&key, &value),
                 1 => table.replace(&key, &value),
-                2 => table.upsert(&key, &value),
+                2 => table.upsert(&key, &value).map(|()| true),
                 3 => table.compare_and_swap(&key, old.as_deref(), Some(&value)),
                 _ => table.delete(&key),
             };
@@ -567,7 +567,8 @@ fn a_batch_that_is_refused_half_way_leaves_a_whole_table() {
             let pairs = &pairs[..random.usize(1..200)];
             let keys: Vec<_> = pairs.iter().map(|(key, _)| key).collect();
             let deletes = random.u8(..4) == 0;
-            let done = if deletes { table.delete_many(&keys) } else { table.upsert_many(pairs) };
+            let done =
+                if deletes { table.delete_many(&keys) } else { table.write_many(Write::Upsert, pairs) };
             for key in keys {
                 let found = table.select(key);
                 let mut given = pairs.iter().filter(|(other, _)| other == key).map(|(_, value)| Some(value));

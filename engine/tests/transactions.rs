@@ -143,7 +143,7 @@ fn g_single_reads_are_not_skewed() {
     store
         .transaction(|tx| {
             tx.upsert(&table, "1", "12")?;
-            tx.upsert(&table, "2", "18").map(drop)
+            tx.upsert(&table, "2", "18")
         })
         .unwrap();
     assert!(is_conflict(one.select(&table, "2")));

@@ -112,7 +112,7 @@ impl Loader {
                 (Operation::Position(_), _) => return corrupt(offset, "a position that begins no record"),
                 (Operation::Create(table), _) => self.create(id, offset, table)?,
                 (_, None) => return corrupt(offset, UNKNOWN_TABLE),
-                (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
+                (Operation::Put(key, value), Some(table)) => table.upsert(key, value)?,
                 (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
                 (Operation::Clear, Some(table)) => table.clear()?,
                 (Operation::Drop, Some(table)) => {

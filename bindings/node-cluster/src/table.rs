@@ -5,7 +5,7 @@ use std::ops::Bound;
 use napi::bindgen_prelude::{BigInt, Buffer, Env, PromiseRaw, Uint8Array};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
-use twindex_cluster::{Expiry, Table};
+use twindex_cluster::{Expiry, Table, Write};
 
 use crate::answer::{answer, millis, now, owned};
 use crate::cursor::{NativeCursor, NativePairs};
@@ -76,11 +76,8 @@ impl NativeTable {
         };
         let pairs: Vec<(Vec<u8>, Vec<u8>)> = owned(keys).into_iter().zip(owned(values)).collect();
         answer(env, async move {
-            match verb {
-                0 => table.insert_many(&pairs).await,
-                1 => table.replace_many(&pairs).await,
-                _ => table.upsert_many(&pairs).await,
-            }
+            let write = [Write::Insert, Write::Replace, Write::Upsert][verb.min(2) as usize];
+            table.write_many(write, &pairs).await
         })
     }
 

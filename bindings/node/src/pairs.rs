@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use twindex::Write;
 use twindex_durable::Table;
 
 use crate::cached::Cached;
@@ -77,7 +78,7 @@ impl Pairs for Table {
         Ok(match VERB {
             INSERT => self.insert(key, value),
             REPLACE => self.replace(key, value),
-            UPSERT => self.upsert(key, value),
+            UPSERT => self.write(Write::Upsert, key, value),
             _ => self.delete(key),
         }?)
     }
@@ -90,7 +91,7 @@ impl Pairs for Table {
         Ok(match VERB {
             INSERT => self.insert_many(&staged.pairs()?),
             REPLACE => self.replace_many(&staged.pairs()?),
-            UPSERT => self.upsert_many(&staged.pairs()?),
+            UPSERT => self.write_many(Write::Upsert, &staged.pairs()?),
             _ => self.delete_many(&staged.keys()?),
         }?)
     }

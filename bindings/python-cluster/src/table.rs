@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use twindex_cluster::{Error, Expiry};
+use twindex_cluster::{Error, Expiry, Write};
 
 use crate::answer::{Mode, Then, answer, now};
 use crate::cursor::{Cursor, Pairs};
@@ -55,13 +55,13 @@ impl Table {
 
 /// The three verbs that give keys values, one by one and together.
 macro_rules! puts {
-    ($($verb:ident $many:ident),*) => {
+    ($($verb:ident $many:ident $write:ident),*) => {
         #[pymethods]
         impl Table {
             $(
             fn $verb(&self, py: Python<'_>, key: Bytes, value: Bytes, ttl: Option<Duration>) -> PyResult<Py<PyAny>> {
                 let table = self.writing(py, ttl)?;
-                answer(py, self.mode, None, async move { table.$verb(key, value).await })
+                answer(py, self.mode, None, async move { table.write(Write::$write, key, value).await })
             }
 
             fn $many(
@@ -71,14 +71,14 @@ macro_rules! puts {
                 ttl: Option<Duration>,
             ) -> PyResult<Py<PyAny>> {
                 let table = self.writing(py, ttl)?;
-                answer(py, self.mode, None, async move { table.$many(&pairs).await })
+                answer(py, self.mode, None, async move { table.write_many(Write::$write, &pairs).await })
             }
             )*
         }
     };
 }
 
-puts!(insert insert_many, replace replace_many, upsert upsert_many);
+puts!(insert insert_many Insert, replace replace_many Replace, upsert upsert_many Upsert);
 
 /// Verbs of a key or of several, whose results need no decoding.
 macro_rules! verbs {

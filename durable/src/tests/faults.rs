@@ -206,7 +206,7 @@ pub(crate) fn perform(
         Action::Table(at) => table(*at).map(drop),
         Action::Drop(at) => store.drop_table(&name(*at)).map(drop),
         Action::Clear(at) => table(*at)?.clear(),
-        Action::Write(at, (k, Some(v))) => table(*at)?.upsert(key(*k), value(*v)).map(drop),
+        Action::Write(at, (k, Some(v))) => table(*at)?.upsert(key(*k), value(*v)),
         Action::Write(at, (k, None)) => table(*at)?.delete(key(*k)).map(drop),
         Action::Many(at, pairs) => {
             let table = table(*at)?;
@@ -234,8 +234,8 @@ pub(crate) fn perform(
                     let table = tx.table(&name(*at))?;
                     match v {
                         Some(v) => tx.upsert(&table, key(*k), value(*v))?,
-                        None => tx.delete(&table, key(*k))?,
-                    };
+                        None => _ = tx.delete(&table, key(*k))?,
+                    }
                 }
                 Ok(())
             })

@@ -33,7 +33,7 @@ fn log(store: &Store) -> Arc<Log> {
     Arc::clone(&store.handle.0.logged().expect("it has a log").log)
 }
 
-fn write(table: &Table, number: u64) -> crate::Result<bool> {
+fn write(table: &Table, number: u64) -> crate::Result<()> {
     table.upsert((number % KEYS).to_be_bytes(), vec![number as u8; VALUE])
 }
 
@@ -573,7 +573,7 @@ fn what_a_compaction_copies_last_is_on_disk() {
 /// log, which has no room for it here until the compaction ends.
 #[test]
 fn a_key_has_one_writer_until_its_change_is_in_the_log() {
-    let alone = |table: &Table, value: &'static str| table.upsert("key", value).map(drop);
+    let alone = |table: &Table, value: &'static str| table.upsert("key", value);
     let in_a_batch = |table: &Table, value: &'static str| {
         let mut batch = Batch::new(Arc::clone(&table.handle));
         for key in ["another", "key"] {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use crate::sound::assert_sound;
-use twindex::{Change, Cursor, IndexKind, MAX_KEY_BYTES, Scan, Store, Table};
+use twindex::{Change, Cursor, IndexKind, MAX_KEY_BYTES, Scan, Store, Table, Write};
 use twindex_format::Dump;
 
 /// Bytes that print short.
@@ -531,7 +531,7 @@ fn do_each(table: &Table, verb: &Verb) -> twindex::Result<Outcome> {
     Ok(match verb {
         Verb::Insert(pairs) => bools(pairs, |(key, value)| table.insert(key, value))?,
         Verb::Replace(pairs) => bools(pairs, |(key, value)| table.replace(key, value))?,
-        Verb::Upsert(pairs) => bools(pairs, |(key, value)| table.upsert(key, value))?,
+        Verb::Upsert(pairs) => bools(pairs, |(key, value)| table.write(Write::Upsert, key, value))?,
         Verb::Delete(keys) => bools(keys, |key| table.delete(key))?,
         Verb::Alter(keys) => bools(keys, |(key, alteration)| table.alter(key, |old| alteration.apply(old)))?,
         Verb::Increment(amounts) => {
@@ -554,7 +554,7 @@ fn do_many(table: &Table, verb: &Verb) -> twindex::Result<Outcome> {
     Ok(match verb {
         Verb::Insert(pairs) => Outcome::Bools(table.insert_many(pairs)?),
         Verb::Replace(pairs) => Outcome::Bools(table.replace_many(pairs)?),
-        Verb::Upsert(pairs) => Outcome::Bools(table.upsert_many(pairs)?),
+        Verb::Upsert(pairs) => Outcome::Bools(table.write_many(Write::Upsert, pairs)?),
         Verb::Delete(keys) => Outcome::Bools(table.delete_many(keys)?),
         Verb::Alter(keys) => {
             let (keys, alterations): (Vec<_>, Vec<_>) =

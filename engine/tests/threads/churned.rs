@@ -46,7 +46,7 @@ impl Churned {
                 let value = stamp(&comes, round, thread, length);
                 match random.u8(..8) {
                     0..3 => self.table.delete(&comes),
-                    3..5 => self.table.upsert(&comes, value),
+                    3..5 => self.table.upsert(&comes, value).map(|()| true),
                     5 => self.table.insert(&comes, value),
                     6 => {
                         let updated = self.table.replace(&stays, stamp(&stays, 0, thread, length));

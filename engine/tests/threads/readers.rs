@@ -56,7 +56,7 @@ fn replace_somehow(table: &Table, key: &[u8], value: &[u8], random: &mut fastran
         0 => table.delete(key).and_then(|_| table.insert(key, value)),
         1 if there => table.replace(key, value),
         2 => table.compare_and_swap(key, table.select(key).as_deref(), Some(value)),
-        _ => table.upsert(key, value),
+        _ => table.upsert(key, value).map(|()| true),
     };
     assert!(replaced.unwrap(), "nobody else writes this key");
 }

@@ -143,7 +143,8 @@ impl GuestTable for Table {
     }
 
     fn upsert(&self, key: Bytes, value: Bytes) -> Result<bool> {
-        Ok(self.0.upsert(key, value)?)
+        self.0.upsert(key, value)?;
+        Ok(true)
     }
 
     fn delete(&self, key: Bytes) -> Result<bool> {
@@ -179,7 +180,8 @@ impl GuestTable for Table {
     }
 
     fn upsert_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
-        Ok(self.0.upsert_many(&pairs)?)
+        self.0.upsert_many(&pairs)?;
+        Ok(vec![true; pairs.len()])
     }
 
     fn delete_many(&self, keys: Vec<Bytes>) -> Result<Vec<bool>> {

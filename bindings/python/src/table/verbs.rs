@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
+use twindex::Write;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
@@ -17,7 +18,7 @@ impl Engine for twindex_durable::Table {
 
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<()> {
-        self.upsert(key, value).map(drop)
+        self.upsert(key, value)
     }
 
     #[inline]
@@ -40,7 +41,7 @@ impl Engine for twindex_durable::Table {
     }
 
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> twindex_durable::Result<Vec<bool>> {
-        self.upsert_many(pairs)
+        self.write_many(Write::Upsert, pairs)
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
@@ -60,7 +61,7 @@ shared_verbs!(Table, twindex_durable::Table);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
-    ($($(#[$doc:meta])* $verb:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+    ($($(#[$doc:meta])* $verb:ident: $write:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
         #[pymethods]
         impl Table {
             $($(#[$doc])*
@@ -68,14 +69,14 @@ macro_rules! puts {
             fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
                 let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
                 let (key, value) = (keys.encode(key)?, values.encode(value)?);
-                self.write(py, value.len(), |table| table.$verb(&key, &value))
+                self.write(py, value.len(), |table| table.write(Write::$write, &key, &value))
             }
 
             $(#[$doc_of_many])*
             #[pyo3(signature = (pairs, /))]
             fn $many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
                 let groups = Groups::pairs("pairs", pairs)?;
-                self.write_many(pairs.py(), &groups, |table, pairs| table.$many(pairs))
+                self.write_many(pairs.py(), &groups, |table, pairs| table.write_many(Write::$write, pairs))
             })*
         }
     };
@@ -87,7 +88,7 @@ puts! {
     /// >>> users = Store().table("users")
     /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
     /// (True, False)
-    insert,
+    insert: Insert,
     /// `insert` for each pair of a mapping or an iterable: whether each took effect.
     ///
     /// >>> users = Store().table("users")
@@ -100,7 +101,7 @@ puts! {
     /// >>> users = Store().table("users", values="int")
     /// >>> users.replace("ada", 1815)
     /// False
-    replace,
+    replace: Replace,
     /// `replace` for each pair of a mapping or an iterable: whether each took effect.
     replace_many;
 
@@ -109,7 +110,7 @@ puts! {
     /// >>> users = Store().table("users")
     /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
     /// (True, True)
-    upsert,
+    upsert: Upsert,
     /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
     upsert_many;
 }
