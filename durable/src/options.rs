@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// When a change reaches the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Durability {
     /// When [`Store::save`](crate::Store::save) or [`Store::close`](crate::Store::close) is called, and not otherwise.
     None,

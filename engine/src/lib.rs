@@ -1917,6 +1917,30 @@ impl Hash for Value {
     }
 }
 
+impl Default for Value {
+    fn default() -> Self {
+        Self(Kept::Copy(Box::default()))
+    }
+}
+
+macro_rules! value_from {
+    ($($bytes:ty),*) => {$(
+        impl From<$bytes> for Value {
+            fn from(bytes: $bytes) -> Self {
+                Self(Kept::Copy(bytes.into()))
+            }
+        }
+    )*};
+}
+
+value_from!(Vec<u8>, Box<[u8]>, &[u8]);
+
+impl FromIterator<u8> for Value {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> Self {
+        Self(Kept::Copy(bytes.into_iter().collect()))
+    }
+}
+
 impl From<Value> for Box<[u8]> {
     fn from(value: Value) -> Self {
         Vec::from(value).into()
@@ -8388,7 +8412,7 @@ impl Table {
         /// and each again when it is its turn. That is quicker than hundreds of small allocations at a time.
         const LARGE: usize = 1024;
         let Pairs::Hash(_) = &self.inner.pairs else {
-            let copied = |(key, value): (_, Vec<u8>)| (key, Value(Kept::Copy(value.into())));
+            let copied = |(key, value): (_, Vec<u8>)| (key, value.into());
             return Iter(Box::new(self.scan(..).map(copied)));
         };
         let (table, mut next) = (self.clone(), Some(0));
@@ -8406,7 +8430,7 @@ impl Table {
                 bytes[at - len..at].to_vec()
             };
             let pair = move |(key, value, large): (_, _, Option<Value>)| {
-                (take(key), large.unwrap_or_else(|| Value(Kept::Copy(take(value).into()))))
+                (take(key), large.unwrap_or_else(|| take(value).into()))
             };
             Some(pairs.into_iter().map(pair))
         });

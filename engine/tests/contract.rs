@@ -2,10 +2,14 @@
 //! store, handles that outlive each other.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::iter::FusedIterator;
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::thread;
 
-use twindex::{Change, Cursor, Error, IndexKind, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions};
+use twindex::{
+    Change, Cursor, Error, IndexKind, Iter, MAX_KEY_BYTES, Scan, Snapshot, SnapshotTable, Store, Table,
+    TableOptions, Transaction, Value,
+};
 use twindex_format::Dump;
 
 use crate::sound::assert_sound;
@@ -366,12 +370,43 @@ fn a_table_may_be_changed_while_it_is_iterated() {
 #[test]
 fn handles_cross_threads() {
     fn crosses<T: Send + Sync>() {}
-    crosses::<Store>();
-    crosses::<Table>();
-    crosses::<Cursor>();
-    crosses::<Scan>();
-    crosses::<Iter>();
-    crosses::<Error>();
+    fn survives_panics<T: UnwindSafe + RefUnwindSafe>() {}
+    fn moves<T: Send>() {}
+    moves::<Transaction>();
+    crosses::<(Store, Table, Snapshot, SnapshotTable)>();
+    crosses::<(Cursor, Scan, Iter, Value, Error)>();
+    survives_panics::<(Store, Table, Snapshot, SnapshotTable, Value)>();
+}
+
+#[test]
+fn values_are_used_like_boxed_slices() {
+    let text = b"some bytes".as_slice();
+    let all = [
+        Value::from(text),
+        Value::from(text.to_vec()),
+        Box::<[u8]>::from(text).into(),
+        text.iter().copied().collect(),
+    ];
+    assert!(all.iter().all(|value| value == text && !value.is_shared() && value == &all[0]));
+    assert!(Value::default().is_empty());
+    assert_eq!(Box::<[u8]>::from(all[0].clone()), Vec::from(all[1].clone()).into());
+}
+
+#[test]
+fn iterators_that_have_ended_stay_at_their_end() {
+    fn fused<I: FusedIterator>(mut ended: I, write: impl Fn()) {
+        assert_eq!(ended.by_ref().count(), 3);
+        write();
+        assert!(ended.next().is_none());
+    }
+    for index in BOTH {
+        let table = three_pairs(index);
+        fused(table.iter(), || table.upsert("z", "4").unwrap());
+    }
+    let table = three_pairs(IndexKind::Sorted);
+    fused(table.scan(..), || table.upsert("z", "4").unwrap());
+    let table = three_pairs(IndexKind::Sorted);
+    fused(table.scan(..).rev(), || table.upsert("A", "4").unwrap());
 }
 
 thread_local! {
