@@ -43,7 +43,24 @@ function range(step) {
 const NAMES = ['tables', 'caches']
 
 /** The arguments of a verb, in their order. */
-const ARGUMENTS = ['key', 'value', 'expected', 'new', 'keys', 'pairs', 'swaps']
+const ARGUMENTS = ['key', 'prefix', 'value', 'expected', 'new', 'keys', 'pairs', 'swaps']
+
+/** Steps that not every host has: those of ends, ranges and cursors, and those of snapshots and transactions. */
+export const ENDS = [
+  'take',
+  'first',
+  'last',
+  'pop_first',
+  'pop_last',
+  'delete_range',
+  'delete_prefix',
+  'seek',
+  'key',
+]
+export const SCOPES = ['snapshot', 'transaction']
+
+/** Thrown by the function of a transaction that a step gives up. */
+const GIVEN_UP = new Error('given up')
 
 const amounts = (step) => step.amounts.map(([key, by]) => [decode(key), by])
 
@@ -51,6 +68,7 @@ const amounts = (step) => step.amounts.map(([key, by]) => [decode(key), by])
 export class Runner {
   tables = new Map()
   cursors = new Map()
+  scopes = new Map()
 
   constructor(store, codec, { DELETE, KEEP }, more = {}) {
     this.store = store
@@ -68,11 +86,65 @@ export class Runner {
     this.tables.set(name, await this.store.table(name, { index, ...this.codecs }))
   }
 
+  /** Begins a transaction whose function ends with the step that ends it. Run again, the function has met a conflict. */
+  async begin() {
+    let begin
+    let end
+    const begun = new Promise((resolve) => {
+      begin = resolve
+    })
+    const ends = new Promise((resolve) => {
+      end = resolve
+    })
+    let runs = 0
+    const outcome = (async () =>
+      this.store.transaction(async (tx) => {
+        if (++runs > 1) throw Object.assign(new Error('run again'), { code: 'TWINDEX_CONFLICT' })
+        begin(tx)
+        if (!(await ends)) throw GIVEN_UP
+      }))()
+    const scope = await Promise.race([begun, outcome])
+    const close = () => {
+      end(false)
+      return assert.rejects(outcome, (error) => error === GIVEN_UP)
+    }
+    const commit = () => {
+      end(true)
+      return outcome
+    }
+    return { table: (...given) => scope.table(...given), close, commit }
+  }
+
+  /** The table of a step: of the store, of a snapshot or of a transaction. */
+  tableOf({ in: scope, table: name = 't' }) {
+    if (scope === undefined) return this.tables.get(name)
+    const { open, tables } = this.scopes.get(scope)
+    if (!tables.has(name)) tables.set(name, open.table(name, this.codecs))
+    return tables.get(name)
+  }
+
   async run(step) {
     const { do: verb, id, name, key, by } = step
-    const table = this.tables.get(step.table ?? 't')
     if (verb in this.more) return this.more[verb](this, step)
     if (verb.includes('_next')) return this.cursors.get(id)[camel(verb)](step.limit)
+    switch (verb) {
+      case 'seek':
+        return this.cursors.get(id).seek(decode(key))
+      case 'key':
+      case 'value':
+        return this.cursors.get(id)[verb]
+      case 'snapshot':
+      case 'transaction': {
+        const open = verb === 'snapshot' ? this.store.snapshot() : await this.begin()
+        this.scopes.set(id, { open, tables: new Map() })
+        return undefined
+      }
+      case 'commit':
+        return this.scopes.get(step.in).open.commit()
+      case 'end':
+        return this.scopes.get(step.in).open.close()
+    }
+    const table = this.tableOf(step)
     switch (verb) {
       case 'table':
         return this.open(name, step.index)
@@ -87,6 +159,8 @@ export class Runner {
         return undefined
       case 'scan':
         return all(table.scan(range(step)))
+      case 'delete_range':
+        return table.deleteRange(range(step))
       case 'iter':
         return (await all(table)).sort(([one], [other]) => Buffer.compare(one, other))
       case 'len':
@@ -135,9 +209,10 @@ export class Runner {
   }
 }
 
-/** Every case with each of its indexes. */
-export function* casesByIndex() {
+/** Every case with each of its indexes, but those with a step that the host lacks. */
+export function* casesByIndex(lacks = []) {
   for (const each of cases) {
+    if (each.steps.some((step) => lacks.includes(step.do))) continue
     for (const index of each.index.length > 0 ? each.index : [undefined]) yield [each, index]
   }
 }

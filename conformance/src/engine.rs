@@ -1,9 +1,12 @@
 //! The engine as a host, which is also what others can be compared with.
 
-use twindex::{Change, Cursor, Error, Result, Store, Table, Write, prefix_range};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use twindex::{Change, Cursor, Error, Result, Snapshot, Store, Table, Transaction, Write, prefix_range};
 use twindex_format::Dump;
 
-use crate::{Alter, Answer, Failure, Fallible, Host, Pair, Range, Verb, slices};
+use crate::{Alter, Answer, Bytes, Failure, Fallible, Host, Pair, Range, Swap, Verb, slices};
 
 /// A store in memory.
 pub struct InMemory(
@@ -17,23 +20,60 @@ impl Default for InMemory {
     }
 }
 
+/// A snapshot or a transaction. `None` once it has ended, since in Rust that is to drop it.
+pub type Scope = Rc<RefCell<Option<Open>>>;
+
+/// What a scope is.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "as the types within are documented")]
+pub enum Open {
+    Snapshot(Snapshot),
+    Transaction(Transaction),
+}
+
+/// A table or a cursor, with the scope that it belongs to.
+#[derive(Debug)]
+pub struct Of<T> {
+    object: T,
+    scope: Option<Scope>,
+}
+
+impl<T> Of<T> {
+    fn check(&self) -> Fallible<()> {
+        if self.scope.as_ref().is_some_and(|scope| scope.borrow().is_none()) { Err(ended()) } else { Ok(()) }
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new("TWINDEX_ENDED", "it has ended")
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` passes it")]
 fn failure(error: Error) -> Failure {
     Failure::new(error.code(), &error)
 }
 
 impl InMemory {
+    /// A cursor, if neither the store nor its scope has ended.
+    fn open<'c>(&self, cursor: &'c mut Of<Cursor>) -> Fallible<&'c mut Cursor> {
+        self.store()?;
+        cursor.check()?;
+        Ok(&mut cursor.object)
+    }
+
     fn store(&self) -> Fallible<&Store> {
         self.0.as_ref().ok_or_else(|| Failure::new("TWINDEX_CLOSED", "the store is closed"))
     }
 }
 
 impl Host for InMemory {
-    type Table = Table;
-    type Cursor = Cursor;
+    type Table = Of<Table>;
+    type Cursor = Of<Cursor>;
+    type Scope = Scope;
 
-    fn table(&mut self, name: &str, index: &str) -> Fallible<Table> {
-        self.store()?.table(name, index.parse().map_err(failure)?).map_err(failure)
+    fn table(&mut self, name: &str, index: &str) -> Fallible<Of<Table>> {
+        let object = self.store()?.table(name, index.parse().map_err(failure)?).map_err(failure)?;
+        Ok(Of { object, scope: None })
     }
 
     fn tables(&mut self) -> Fallible<Vec<(String, String)>> {
@@ -66,24 +106,32 @@ impl Host for InMemory {
         Ok(())
     }
 
-    fn run(&mut self, table: &mut Table, verb: Verb) -> Fallible<Answer> {
+    fn run(&mut self, table: &mut Of<Table>, verb: Verb) -> Fallible<Answer> {
         self.store()?;
-        run(table, verb).map_err(failure)
+        table.check()?;
+        let mut scope = table.scope.as_ref().map(|scope| scope.borrow_mut());
+        match scope.as_deref_mut() {
+            Some(Some(Open::Transaction(transaction))) => run_in(transaction, &table.object, verb),
+            _ => run(&table.object, verb),
+        }
+        .map_err(failure)
     }
 
-    fn cursor(&mut self, table: &mut Table, range: Range) -> Fallible<Cursor> {
+    fn cursor(&mut self, table: &mut Of<Table>, range: Range) -> Fallible<Of<Cursor>> {
         self.store()?;
-        table.try_cursor(slices(&range.bounds(prefix_range))).map_err(failure)
+        table.check()?;
+        let object = table.object.try_cursor(slices(&range.bounds(prefix_range))).map_err(failure)?;
+        Ok(Of { object, scope: table.scope.clone() })
     }
 
-    fn next(&mut self, cursor: &mut Cursor, down: bool) -> Fallible<Option<Pair>> {
-        self.store()?;
+    fn next(&mut self, cursor: &mut Of<Cursor>, down: bool) -> Fallible<Option<Pair>> {
+        let cursor = self.open(cursor)?;
         let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
         Ok(pair.map(|(key, value)| (key.to_vec(), value.to_vec())))
     }
 
-    fn next_many(&mut self, cursor: &mut Cursor, down: bool, limit: usize) -> Fallible<Vec<Pair>> {
-        self.store()?;
+    fn next_many(&mut self, cursor: &mut Of<Cursor>, down: bool, limit: usize) -> Fallible<Vec<Pair>> {
+        let cursor = self.open(cursor)?;
         let mut pairs = Vec::new();
         let read = |key: &[u8], value: &[u8]| pairs.push((key.to_vec(), value.to_vec()));
         let count = if down {
@@ -93,6 +141,47 @@ impl Host for InMemory {
         };
         assert_eq!(count, pairs.len());
         Ok(pairs)
+    }
+
+    fn seek(&mut self, cursor: &mut Of<Cursor>, key: &[u8]) -> Fallible<()> {
+        self.open(cursor)?.seek(key);
+        Ok(())
+    }
+
+    fn pair(&mut self, cursor: &mut Of<Cursor>) -> Fallible<(Option<Bytes>, Option<Bytes>)> {
+        let cursor = self.open(cursor)?;
+        Ok((cursor.key().map(<[u8]>::to_vec), cursor.value()))
+    }
+
+    fn snapshot(&mut self) -> Fallible<Scope> {
+        let snapshot = self.store()?.snapshot().map_err(failure)?;
+        Ok(Rc::new(RefCell::new(Some(Open::Snapshot(snapshot)))))
+    }
+
+    fn transaction(&mut self) -> Fallible<Scope> {
+        let transaction = self.store()?.begin();
+        Ok(Rc::new(RefCell::new(Some(Open::Transaction(transaction)))))
+    }
+
+    fn table_in(&mut self, scope: &mut Scope, name: &str) -> Fallible<Of<Table>> {
+        let object = match &*scope.borrow() {
+            None => return Err(ended()),
+            Some(Open::Snapshot(snapshot)) => snapshot.table(name).map(|table| table.as_table().clone()),
+            Some(Open::Transaction(transaction)) => transaction.table(name),
+        };
+        Ok(Of { object: object.map_err(failure)?, scope: Some(Rc::clone(scope)) })
+    }
+
+    fn commit(&mut self, scope: &mut Scope) -> Fallible<()> {
+        match scope.take() {
+            Some(Open::Transaction(transaction)) => transaction.commit().map_err(failure),
+            _ => Err(ended()),
+        }
+    }
+
+    fn end(&mut self, scope: &mut Scope) -> Fallible<()> {
+        scope.take();
+        Ok(())
     }
 }
 
@@ -104,6 +193,13 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
         Verb::Delete(key) => table.delete(key)?.into(),
         Verb::Select(key) => table.select(key).into(),
         Verb::Contains(key) => table.contains(key).into(),
+        Verb::Take(key) => table.take(key)?.into(),
+        Verb::First => table.first()?.into(),
+        Verb::Last => table.last()?.into(),
+        Verb::PopFirst => table.pop_first()?.into(),
+        Verb::PopLast => table.pop_last()?.into(),
+        Verb::DeleteRange(range) => table.delete_range(range.bounds(prefix_range))?.into(),
+        Verb::DeletePrefix(prefix) => table.delete_prefix(prefix)?.into(),
         Verb::Len => table.len().into(),
         Verb::Clear => table.clear()?.into(),
         Verb::Increment(key, by) => table.increment(key, by)?.into(),
@@ -140,6 +236,62 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
             }
         }
         Verb::Iter => table.iter().collect::<Vec<_>>().into(),
+    })
+}
+
+/// The verbs of a table in a transaction. The engine has those of one key; the others are made of them, as a host makes them.
+fn run_in(of: &mut Transaction, table: &Table, verb: Verb) -> Result<Answer> {
+    fn each<I, T>(items: Vec<I>, verb: impl FnMut(I) -> Result<T>) -> Result<Answer>
+    where
+        Answer: From<T>,
+    {
+        Ok(items.into_iter().map(verb).collect::<Result<Vec<_>>>()?.into())
+    }
+    fn set(of: &mut Transaction, table: &Table, key: &[u8], new: Option<&[u8]>) -> Result<bool> {
+        match new {
+            Some(value) => of.write(Write::Upsert, table, key, value),
+            None => of.delete(table, key),
+        }
+    }
+    let swap = |of: &mut Transaction, (key, old, new): Swap| {
+        let is_there = of.select(table, &key)? == old;
+        if is_there {
+            set(of, table, &key, new.as_deref())?;
+        }
+        Ok(is_there)
+    };
+    Ok(match verb {
+        Verb::Insert(key, value) => of.insert(table, key, value)?.into(),
+        Verb::Replace(key, value) => of.replace(table, key, value)?.into(),
+        Verb::Upsert(key, value) => of.write(Write::Upsert, table, key, value)?.into(),
+        Verb::Delete(key) => of.delete(table, key)?.into(),
+        Verb::Select(key) => of.select(table, key)?.into(),
+        Verb::Contains(key) => of.contains(table, key)?.into(),
+        Verb::Take(key) => {
+            let value = of.select(table, &key)?;
+            of.delete(table, key)?;
+            value.into()
+        }
+        Verb::Increment(key, by) => of.increment(table, key, by)?.into(),
+        Verb::CompareAndSwap(key, old, new) => swap(of, (key, old, new))?.into(),
+        Verb::Alter(key, alter) => match change(of.select(table, &key)?.as_deref(), &alter) {
+            Change::Keep => false.into(),
+            Change::Set(value) => set(of, table, &key, Some(&value))?.into(),
+            Change::Delete => set(of, table, &key, None)?.into(),
+        },
+        Verb::InsertMany(pairs) => each(pairs, |(key, value)| of.insert(table, key, value))?,
+        Verb::ReplaceMany(pairs) => each(pairs, |(key, value)| of.replace(table, key, value))?,
+        Verb::UpsertMany(pairs) => each(pairs, |(key, value)| of.write(Write::Upsert, table, key, value))?,
+        Verb::DeleteMany(keys) => each(keys, |key| of.delete(table, key))?,
+        Verb::SelectMany(keys) => each(keys, |key| of.select(table, key))?,
+        Verb::ContainsMany(keys) => each(keys, |key| of.contains(table, key))?,
+        Verb::IncrementMany(amounts) => each(amounts, |(key, by)| of.increment(table, key, by))?,
+        Verb::CompareAndSwapMany(swaps) => each(swaps, |one| swap(of, one))?,
+        Verb::Scan { range, reverse, limit } => {
+            let range = range.bounds(prefix_range);
+            of.range(table, slices(&range), limit.unwrap_or(usize::MAX), reverse)?.into()
+        }
+        other => unreachable!("a table in a transaction has no {other:?}"),
     })
 }
 

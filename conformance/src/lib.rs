@@ -7,13 +7,14 @@ mod caches;
 mod decode;
 mod engine;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use serde_json::Value;
 
 pub use caches::{CacheCase, CacheHost, CacheOptions, CacheVerb, Capacity, cache_cases};
-pub use engine::{InMemory, change};
+pub use engine::{InMemory, Of, Open, Scope as InMemoryScope, change};
 
 /// A key or a value.
 pub type Bytes = Vec<u8>;
@@ -195,6 +196,13 @@ pub enum Verb {
     Delete(Bytes),
     Select(Bytes),
     Contains(Bytes),
+    Take(Bytes),
+    First,
+    Last,
+    PopFirst,
+    PopLast,
+    DeleteRange(Range),
+    DeletePrefix(Bytes),
     Len,
     Clear,
     Increment(Bytes, i64),
@@ -214,10 +222,12 @@ pub enum Verb {
 
 /// A store in any form, with the handles of its tables and cursors.
 pub trait Host {
-    /// A handle of a table.
+    /// A handle of a table, of the store or of a scope.
     type Table;
     /// A cursor.
     type Cursor;
+    /// A snapshot or a transaction.
+    type Scope;
 
     /// Opens or creates a table.
     fn table(&mut self, name: &str, index: &str) -> Fallible<Self::Table>;
@@ -247,7 +257,41 @@ pub trait Host {
     fn next(&mut self, cursor: &mut Self::Cursor, down: bool) -> Fallible<Option<Pair>>;
     /// Moves a cursor by up to `limit` pairs.
     fn next_many(&mut self, cursor: &mut Self::Cursor, down: bool, limit: usize) -> Fallible<Vec<Pair>>;
+    /// Moves a cursor right before a key.
+    fn seek(&mut self, _cursor: &mut Self::Cursor, _key: &[u8]) -> Fallible<()> {
+        unreachable!("cases with it are left out")
+    }
+    /// The key that a cursor is on, and the value that it has now.
+    fn pair(&mut self, _cursor: &mut Self::Cursor) -> Fallible<(Option<Bytes>, Option<Bytes>)> {
+        unreachable!("cases with it are left out")
+    }
+    /// Opens a snapshot.
+    fn snapshot(&mut self) -> Fallible<Self::Scope> {
+        unreachable!("cases with it are left out")
+    }
+    /// Begins a transaction.
+    fn transaction(&mut self) -> Fallible<Self::Scope> {
+        unreachable!("cases with it are left out")
+    }
+    /// Opens a table of a snapshot or a transaction.
+    fn table_in(&mut self, _scope: &mut Self::Scope, _name: &str) -> Fallible<Self::Table> {
+        unreachable!("cases with it are left out")
+    }
+    /// Commits a transaction.
+    fn commit(&mut self, _scope: &mut Self::Scope) -> Fallible<()> {
+        unreachable!("cases with it are left out")
+    }
+    /// Closes a snapshot, or gives a transaction up.
+    fn end(&mut self, _scope: &mut Self::Scope) -> Fallible<()> {
+        unreachable!("cases with it are left out")
+    }
 }
+
+/// The steps of ends, ranges and cursors that not every host has yet.
+pub const ENDS: [&str; 9] =
+    ["take", "first", "last", "pop_first", "pop_last", "delete_range", "delete_prefix", "seek", "key"];
+/// The steps of snapshots and transactions.
+pub const SCOPES: [&str; 2] = ["snapshot", "transaction"];
 
 /// A case of `vectors.json` for one index.
 pub struct Case {
@@ -303,7 +347,8 @@ impl Case {
     /// # Panics
     /// Where an answer is not the expected one; the message names the case and the step.
     pub fn run(&self, host: &mut impl Host) {
-        let mut runner = Runner { host, tables: BTreeMap::new(), cursors: HashMap::new() };
+        let mut runner =
+            Runner { host, tables: BTreeMap::new(), cursors: HashMap::new(), scopes: HashMap::new() };
         if let Some(index) = &self.index {
             runner
                 .open_table("t", index)
@@ -336,7 +381,11 @@ struct Runner<'h, H: Host> {
     host: &'h mut H,
     tables: BTreeMap<String, H::Table>,
     cursors: HashMap<String, H::Cursor>,
+    scopes: HashMap<String, Scope<H>>,
 }
+
+/// A snapshot or a transaction, with the tables that were opened in it.
+type Scope<H> = (<H as Host>::Scope, BTreeMap<String, <H as Host>::Table>);
 
 impl<H: Host> Runner<'_, H> {
     fn open_table(&mut self, name: &str, index: &str) -> Fallible<()> {
@@ -365,16 +414,33 @@ impl<H: Host> Runner<'_, H> {
             }
             "load" => self.host.load(&decode::bytes(&step["bytes"])?).map(Answer::from),
             "close" => self.host.close().map(Answer::from),
+            verb @ ("snapshot" | "transaction") => {
+                let is_snapshot = verb == "snapshot";
+                let scope = if is_snapshot { self.host.snapshot() } else { self.host.transaction() }?;
+                self.scopes.insert(decode::name(&step["id"]), (scope, BTreeMap::new()));
+                Ok(Answer::Nothing)
+            }
+            verb @ ("commit" | "end") => {
+                let (scope, _) = scope_of(&mut self.scopes, step);
+                if verb == "end" { self.host.end(scope) } else { self.host.commit(scope) }.map(Answer::from)
+            }
             "cursor" => {
                 let range = decode::range(step)?;
-                let cursor = self.host.cursor(table_of(&mut self.tables, step), range)?;
+                let (host, table) = self.table(step)?;
+                let cursor = host.cursor(table, range)?;
                 self.cursors.insert(decode::name(&step["id"]), cursor);
                 Ok(Answer::Nothing)
             }
-            verb if verb.starts_with("scan_") => {
+            verb if verb.starts_with("scan_") || ["seek", "key", "value"].contains(&verb) => {
                 let id = decode::name(&step["id"]);
                 let cursor =
                     self.cursors.get_mut(&id).unwrap_or_else(|| panic!("cursor {id} was not opened"));
+                match verb {
+                    "seek" => return self.host.seek(cursor, &decode::bytes(&step["key"])?).map(Answer::from),
+                    "key" => return Ok(self.host.pair(cursor)?.0.into()),
+                    "value" => return Ok(self.host.pair(cursor)?.1.into()),
+                    _ => {}
+                }
                 let down = verb.starts_with("scan_desc");
                 if verb.ends_with("_many") {
                     return self
@@ -385,17 +451,35 @@ impl<H: Host> Runner<'_, H> {
                 self.host.next(cursor, down).map(Answer::from)
             }
             verb => {
-                let answer =
-                    self.host.run(table_of(&mut self.tables, step), decode::table_verb(verb, step)?)?;
+                let (host, table) = self.table(step)?;
+                let answer = host.run(table, decode::table_verb(verb, step)?)?;
                 // A hash table has no order.
                 Ok(if verb == "iter" { answer.sorted() } else { answer })
             }
         }
     }
+
+    /// The table that a step names, `t` where it names none, of the store or of a scope.
+    fn table(&mut self, step: &Value) -> Fallible<(&mut H, &mut H::Table)> {
+        let name = step.get("table").map_or_else(|| "t".to_owned(), decode::name);
+        if step.get("in").is_none() {
+            let table = self.tables.get_mut(&name).unwrap_or_else(|| panic!("table {name} was not opened"));
+            return Ok((self.host, table));
+        }
+        let (scope, tables) = scope_of(&mut self.scopes, step);
+        let table = match tables.entry(name) {
+            Entry::Occupied(table) => table.into_mut(),
+            Entry::Vacant(place) => {
+                let table = self.host.table_in(scope, place.key())?;
+                place.insert(table)
+            }
+        };
+        Ok((self.host, table))
+    }
 }
 
-/// The table that a step names; `t` where it names none.
-fn table_of<'t, T>(tables: &'t mut BTreeMap<String, T>, step: &Value) -> &'t mut T {
-    let name = step.get("table").map_or_else(|| "t".to_owned(), decode::name);
-    tables.get_mut(&name).unwrap_or_else(|| panic!("table {name} was not opened"))
+/// The snapshot or transaction that a step names.
+fn scope_of<'s, S>(scopes: &'s mut HashMap<String, S>, step: &Value) -> &'s mut S {
+    let id = decode::name(&step["in"]);
+    scopes.get_mut(&id).unwrap_or_else(|| panic!("{id} was not opened"))
 }

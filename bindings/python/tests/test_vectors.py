@@ -13,6 +13,12 @@ from support import CONFORMANCE, Index, decoded
 CASES: list[dict[str, Any]] = json.loads((CONFORMANCE / "vectors.json").read_text(encoding="utf-8"))["cases"]
 RANGE_OPTIONS = ("gt", "gte", "lt", "lte", "prefix")
 
+# Steps that this host lacks.
+LACKS = {
+    *("take", "first", "last", "pop_first", "pop_last", "delete_range", "delete_prefix", "seek", "key"),
+    *("snapshot", "transaction"),
+}
+
 Step: TypeAlias = dict[str, Any]
 
 
@@ -30,19 +36,42 @@ class Runner:
         self.store = twindex.Store()
         self.tables: dict[str, Any] = {}
         self.cursors: dict[str, Any] = {}
+        self.scopes: dict[str, tuple[Any, dict[str, Any]]] = {}
         if index is not None:
             self.open("t", index)
 
     def open(self, name: str, index: Index) -> None:
         self.tables[name] = self.store.table(name, index=index, keys="bytes", values="bytes")
 
+    def table(self, step: Step) -> Any:
+        """The table of a step: of the store, of a snapshot or of a transaction."""
+        name = step.get("table", "t")
+        if "in" not in step:
+            return self.tables.get(name)
+        scope, tables = self.scopes[step["in"]]
+        if name not in tables:
+            tables[name] = scope.table(name, keys="bytes", values="bytes")
+        return tables[name]
+
     def run(self, step: Step) -> Any:
-        table: Any = self.tables.get(step.get("table", "t"))
         bounds = {name: decoded(step[name]) for name in RANGE_OPTIONS if name in step}
+        match step:
+            case {"do": "snapshot" | "transaction" as verb, "id": scope}:
+                self.scopes[scope] = (getattr(self.store, verb)(), {})
+                return None
+            case {"do": "commit", "in": scope}:
+                return self.scopes[scope][0].commit()
+            case {"do": "end", "in": scope}:
+                return self.scopes[scope][0].close()
+            case {"do": "seek", "id": cursor, "key": key}:
+                return self.cursors[cursor].seek(decoded(key))
+            case {"do": "key" | "value" as name, "id": cursor}:
+                return getattr(self.cursors[cursor], name)
+        table: Any = self.table(step)
         match step:
             case {"do": "insert" | "replace" | "upsert" as verb, "key": key, "value": value}:
                 return getattr(table, verb)(decoded(key), decoded(value))
-            case {"do": "delete" | "select" | "contains" as verb, "key": key}:
+            case {"do": "delete" | "select" | "contains" | "take" as verb, "key": key}:
                 return getattr(table, verb)(decoded(key))
             case {"do": "insert_many" | "replace_many" | "upsert_many" as verb, "pairs": pairs}:
                 return getattr(table, verb)(decoded(pairs))
@@ -61,6 +90,12 @@ class Runner:
             case {"do": "alter", "key": key}:
                 answer = twindex.DELETE if "remove" in step else twindex.KEEP
                 return table.alter(decoded(key), lambda _: answer)
+            case {"do": "first" | "last" | "pop_first" | "pop_last" as verb}:
+                return getattr(table, verb)()
+            case {"do": "delete_range"}:
+                return table.delete_range(**bounds)
+            case {"do": "delete_prefix", "prefix": prefix}:
+                return table.delete_prefix(decoded(prefix))
             case {"do": "len"}:
                 return len(table)
             case {"do": "clear"}:
@@ -124,6 +159,7 @@ def check(runner: Runner, step: Step) -> None:
     [
         pytest.param(case, index, id=f"{case['name']}, {index or 'no table'}")
         for case in CASES
+        if not any(step["do"] in LACKS for step in case["steps"])
         for index in case["index"] or [None]
     ],
 )

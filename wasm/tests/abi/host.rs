@@ -29,6 +29,7 @@ impl From<AbiError> for Failure {
 impl Host for InModule {
     type Table = u32;
     type Cursor = u32;
+    type Scope = u32;
 
     fn table(&mut self, name: &str, index: &str) -> Fallible<u32> {
         Ok(self.guest.table(self.store, name.as_bytes(), index)?)
