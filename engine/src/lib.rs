@@ -483,6 +483,7 @@ fn excerpt(bytes: &[u8]) -> String {
 }
 
 /// Fails as a write of this key would, if it is too long. For callers that do something else before they write.
+#[inline]
 pub fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
         return Err(Error::KeyTooLong { len: key.len(), start: excerpt(key) });
@@ -491,6 +492,7 @@ pub fn check_key(key: &[u8]) -> Result<()> {
 }
 
 /// Fails as a write of this value would, if it is too large.
+#[inline]
 pub fn check_value(value: &[u8]) -> Result<()> {
     if value.len() as u64 > MAX_VALUE_BYTES {
         return Err(Error::ValueTooLarge { len: value.len() as u64 });
@@ -729,6 +731,7 @@ mod platform {
         const SETTLING: u8 = 1;
         const READERS_FENCE: u8 = 2;
 
+        #[inline]
         fn readers_fence() -> bool {
             !MEMBARRIER || REFUSED.load(Relaxed) != RUNS
         }
@@ -1031,6 +1034,7 @@ mod epoch {
     }
 
     /// A small number that no other living thread has. It is 0 before the thread's first pin, and wherever pins need a fence.
+    #[inline]
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
@@ -1282,6 +1286,7 @@ const CLASSES: usize = 64 + 32 * 4 + 1;
 const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
 /// The smallest class that holds so many units, and how many it has.
+#[inline]
 fn class(units: usize) -> (usize, usize) {
     if units <= 64 {
         return (units, units);
@@ -7350,8 +7355,7 @@ impl<'n> TableOptions<'n> {
 /// holder off the processor for ever.
 ///
 /// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays held there. A store that
-/// the child makes works. If another thread was using two stores within each other at the fork, stores of the child do not use
-/// freed memory again.
+/// the child makes works.
 #[derive(Clone, Default)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -7767,14 +7771,13 @@ impl Table {
         Err(Error::WrongIndex { table: self.inner.name.clone(), has: self.index(), needs })
     }
 
-    /// Whether the table was dropped from its store. Its handles find nothing then, and their writes fail.
     /// Whether both are handles of the same table.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether it was dropped.
+    /// Whether the table was dropped from its store. Its handles find nothing then, and their writes fail.
     pub fn is_dropped(&self) -> bool {
         self.inner.dropped.load(Acquire) && self.inner.moment.is_none()
     }
@@ -8635,10 +8638,15 @@ impl Memory {
 
     /// Closes the snapshots that were dropped, and frees what they alone needed. Within a write it does nothing: the end of that
     /// calls it, or the next write.
+    #[inline]
     fn close_dropped(&self) {
-        if !self.snapshots.any_dropped.load(Acquire) {
-            return;
+        if self.snapshots.any_dropped.load(Acquire) {
+            self.close();
         }
+    }
+
+    #[cold]
+    fn close(&self) {
         let mut closing = Vec::new();
         let closed = self.without_writers(|open| {
             closing = mem::take(&mut open.dropped);
