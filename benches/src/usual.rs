@@ -74,7 +74,7 @@ impl Session for &Table {
 
 impl SortedSession for &Table {
     fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut cursor = self.cursor(first..);
+        let mut cursor = self.cursor(first..).expect("it is sorted");
         let mut count = 0;
         while count < limit
             && let Some((key, value)) = cursor.scan_asc_next()
@@ -86,7 +86,7 @@ impl SortedSession for &Table {
     }
 
     fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
-        self.cursor(first..).scan_asc_next_many(limit, read)
+        self.cursor(first..).expect("it is sorted").scan_asc_next_many(limit, read)
     }
 }
 

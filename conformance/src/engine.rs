@@ -120,7 +120,7 @@ impl Host for InMemory {
     fn cursor(&mut self, table: &mut Of<Table>, range: Range) -> Fallible<Of<Cursor>> {
         self.store()?;
         table.check()?;
-        let object = table.object.try_cursor(slices(&range.bounds(prefix_range))).map_err(failure)?;
+        let object = table.object.cursor(slices(&range.bounds(prefix_range))).map_err(failure)?;
         Ok(Of { object, scope: table.scope.clone() })
     }
 
@@ -227,7 +227,7 @@ fn run(table: &Table, verb: Verb) -> Result<Answer> {
             table.compare_and_swap_many(&swaps)?.into()
         }
         Verb::Scan { range, reverse, limit } => {
-            let scan = table.try_cursor(slices(&range.bounds(prefix_range)))?.into_iter();
+            let scan = table.cursor(slices(&range.bounds(prefix_range)))?.into_iter();
             let limit = limit.unwrap_or(usize::MAX);
             if reverse {
                 scan.rev().take(limit).collect::<Vec<_>>().into()

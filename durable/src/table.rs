@@ -279,7 +279,7 @@ impl Table {
     ///
     /// Fails on a hash table. A cursor that is there when the store is closed goes on.
     pub fn cursor(&self, range: impl twindex::KeyRange) -> Result<Cursor> {
-        Ok(self.open()?.try_cursor(range)?)
+        Ok(self.open()?.cursor(range)?)
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way. As [`cursor`](Self::cursor) fails.

@@ -14,9 +14,9 @@
 //!
 //! let log = store.table("log", IndexKind::Sorted)?;
 //! log.insert_many(&[("2026-11-02", "b"), ("2026-11-01", "a"), ("2025-12-31", "z")])?;
-//! let mut cursor = log.cursor(b"2026".as_slice()..);
+//! let mut cursor = log.cursor("2026"..)?;
 //! assert_eq!(cursor.scan_asc_next(), Some((b"2026-11-01".as_slice(), b"a".as_slice())));
-//! let newest = log.prefix(b"2026-").next_back();
+//! let newest = log.prefix("2026-")?.next_back();
 //! assert_eq!(newest, Some((b"2026-11-02".to_vec(), b"b".to_vec())));
 //! # Ok::<(), twindex::Error>(())
 //! ```
@@ -7869,7 +7869,7 @@ impl Table {
     }
 
     fn pop(&self, last: bool) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut cursor = self.try_cursor(..)?;
+        let mut cursor = self.cursor(..)?;
         self.check_not_dropped()?;
         while let Some((key, _)) = cursor.step(last) {
             let key = key.to_vec();
@@ -7886,7 +7886,7 @@ impl Table {
     /// It is no single step: other threads may see some of the pairs gone and others not. Pairs that they write meanwhile may
     /// stay. An error leaves the pairs that were not yet removed.
     pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
-        self.delete_some(self.try_cursor(range)?, |_, _| true)
+        self.delete_some(self.cursor(range)?, |_, _| true)
     }
 
     /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
@@ -7900,7 +7900,7 @@ impl Table {
     pub fn retain(&self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
         self.check_not_dropped()?;
         if self.index() == IndexKind::Sorted {
-            return self.delete_some(self.try_cursor(..)?, |key, value| !keep(key, value));
+            return self.delete_some(self.cursor(..)?, |key, value| !keep(key, value));
         }
         let mut removed = 0;
         for (key, value) in self {
@@ -8356,20 +8356,12 @@ impl Table {
 
     /// A cursor over the keys in `range`, before its first pair and after its last at once.
     ///
-    /// # Panics
-    /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
-    pub fn cursor(&self, range: impl KeyRange) -> Cursor {
-        self.try_cursor(range).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// As [`cursor`](Self::cursor), with [`Error::WrongIndex`] on a hash table.
-    ///
-    /// A range that ends before it starts is empty.
+    /// A range that ends before it starts is empty. A hash table has no order, so this fails with [`Error::WrongIndex`].
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a range is passed as the standard library's methods take it"
     )]
-    pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
+    pub fn cursor(&self, range: impl KeyRange) -> Result<Cursor> {
         self.needs(IndexKind::Sorted)?;
         let own = |bound: Bound<&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
         let (start, end) = range.key_bounds();
@@ -8382,27 +8374,21 @@ impl Table {
 
     /// The pair with the least key.
     pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        Ok(self.try_cursor(..)?.scan_asc_next().map(to_owned))
+        Ok(self.cursor(..)?.scan_asc_next().map(to_owned))
     }
 
     /// The pair with the greatest key.
     pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        Ok(self.try_cursor(..)?.scan_desc_next().map(to_owned))
+        Ok(self.cursor(..)?.scan_desc_next().map(to_owned))
     }
 
-    /// The pairs with keys in `range`, in order; `.rev()` for the other way.
-    ///
-    /// # Panics
-    /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
-    pub fn scan(&self, range: impl KeyRange) -> Scan {
-        self.cursor(range).into_iter()
+    /// The pairs with keys in `range`, in order; `.rev()` for the other way. Fails as [`cursor`](Self::cursor).
+    pub fn scan(&self, range: impl KeyRange) -> Result<Scan> {
+        Ok(self.cursor(range)?.into_iter())
     }
 
-    /// The pairs whose keys start with `prefix`, in order; `.rev()` for the other way.
-    ///
-    /// # Panics
-    /// On a hash table; `try_cursor(prefix_range(prefix))?.into_iter()` returns an error instead.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
+    /// The pairs whose keys start with `prefix`, as [`scan`](Self::scan).
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
         self.scan(prefix_range(prefix.as_ref()))
     }
 
@@ -8416,7 +8402,7 @@ impl Table {
         const LARGE: usize = 1024;
         let Pairs::Hash(_) = &self.inner.pairs else {
             let copied = |(key, value): (_, Vec<u8>)| (key, value.into());
-            return Iter(Box::new(self.scan(..).map(copied)));
+            return Iter(Box::new(self.scan(..).into_iter().flatten().map(copied)));
         };
         let (table, mut next) = (self.clone(), Some(0));
         let segments = std::iter::from_fn(move || {
@@ -8498,7 +8484,7 @@ impl KeyRange for RangeFull {
     }
 }
 
-/// The bounds of the keys that start with `prefix`, as [`Table::try_cursor`] takes them.
+/// The bounds of the keys that start with `prefix`, as [`Table::cursor`] takes them.
 pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     // The first key behind all of them: the prefix without trailing 0xff bytes, with its last byte increased by one.
     let upper = prefix.iter().rposition(|&byte| byte != 0xff).map_or(Bound::Unbounded, |last| {
@@ -9135,31 +9121,17 @@ impl SnapshotTable {
     }
 
     /// As [`Table::cursor`].
-    ///
-    /// # Panics
-    /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
-    pub fn cursor(&self, range: impl KeyRange) -> Cursor {
+    pub fn cursor(&self, range: impl KeyRange) -> Result<Cursor> {
         self.table.cursor(range)
     }
 
-    /// As [`Table::try_cursor`].
-    pub fn try_cursor(&self, range: impl KeyRange) -> Result<Cursor> {
-        self.table.try_cursor(range)
-    }
-
     /// As [`Table::scan`].
-    ///
-    /// # Panics
-    /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
-    pub fn scan(&self, range: impl KeyRange) -> Scan {
+    pub fn scan(&self, range: impl KeyRange) -> Result<Scan> {
         self.table.scan(range)
     }
 
     /// As [`Table::prefix`].
-    ///
-    /// # Panics
-    /// On a hash table; `try_cursor(prefix_range(prefix))?.into_iter()` returns an error instead.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
         self.table.prefix(prefix)
     }
 

@@ -15,7 +15,7 @@ fn contents(table: &Table) -> Model {
     assert_eq!(pairs.len(), table.len());
     assert!(pairs.iter().all(|(key, value)| table.select(key).as_ref() == Some(value)));
     if table.index() == IndexKind::Sorted {
-        let mut back: Pairs = table.scan(..).rev().collect();
+        let mut back: Pairs = table.scan(..).unwrap().rev().collect();
         back.reverse();
         assert!(back == pairs);
     }
@@ -185,7 +185,7 @@ fn a_cursor_at_the_end_of_a_leaf_meets_the_run_behind_it() {
     // In no order, so that leaves have room.
     (0..KEYS).for_each(|at| assert!(table.insert(key(at * 7919 % KEYS, 0), "first").unwrap()));
     for number in (0..KEYS).rev() {
-        let mut cursor = table.cursor(key(number, 0).as_slice()..);
+        let mut cursor = table.cursor(key(number, 0).as_slice()..).unwrap();
         assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(number, 0)));
         // Short, so that the leaf need not be replaced.
         let run: Pairs = (1..[4, 33][number as usize % 2]).map(|more| (key(number, more), vec![])).collect();

@@ -150,7 +150,8 @@ fn run(seed: u64) -> usize {
     let low = if rng.bool() { Bound::Unbounded } else { Bound::Included(keys.some(&mut rng)) };
     let high = if rng.bool() { Bound::Unbounded } else { Bound::Excluded(keys.some(&mut rng)) };
     let range = (low, high);
-    let cursor = table.cursor((range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice)));
+    let cursor =
+        table.cursor((range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice))).unwrap();
     let mut checked = Checked { cursor, range, on: None, packed: Packed::default() };
     let mut packed = 0;
     for _ in 0..if cfg!(miri) { 30 } else { 400 } {

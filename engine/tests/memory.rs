@@ -60,7 +60,7 @@ fn a_cursor_that_nobody_moves_keeps_no_memory() {
     let table = store.table("t", IndexKind::Sorted).unwrap();
     let base = store.memory();
     fill(&table, scaled(2000, 50));
-    let mut cursor = table.cursor(..);
+    let mut cursor = table.cursor(..).unwrap();
     assert!(cursor.scan_asc_next().is_some());
     table.clear().unwrap();
     assert_eq!(store.memory(), base);

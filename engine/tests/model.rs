@@ -154,6 +154,6 @@ fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
         assert_eq!(value, model.get(keys[position]).map(Vec::as_slice));
     });
     if table.index() == IndexKind::Sorted {
-        assert!(table.scan(..).rev().eq(pairs.into_iter().rev()));
+        assert!(table.scan(..).unwrap().rev().eq(pairs.into_iter().rev()));
     }
 }

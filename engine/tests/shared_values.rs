@@ -70,7 +70,7 @@ fn a_cursor_keeps_the_large_value_that_it_is_on() {
     for key in 0..100_u8 {
         table.insert([key], vec![key; LARGE]).unwrap();
     }
-    let mut cursor = table.cursor(..);
+    let mut cursor = table.cursor(..).unwrap();
     for key in 0..100_u8 {
         let (found, value) = cursor.scan_asc_next().unwrap();
         assert_eq!(found, [key]);
@@ -106,7 +106,7 @@ fn long_keys_and_large_values_are_found_in_order() {
         assert_eq!(table.select(key).as_ref(), Some(value));
     }
     let mut shown = Vec::new();
-    let mut cursor = table.cursor(..);
+    let mut cursor = table.cursor(..).unwrap();
     while cursor.scan_desc_next_many(7, |key, value| shown.push((key.to_vec(), value.to_vec()))) > 0 {}
     shown.reverse();
     assert!(shown == expected);

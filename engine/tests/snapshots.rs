@@ -24,7 +24,13 @@ fn expect(snapshot: &Snapshot, name: &str, pairs: &Pairs) {
     let keys: Vec<_> = pairs.keys().collect();
     table.select_many(&keys, |at, value| assert_eq!(value, pairs.get(keys[at]).map(Vec::as_slice)));
     if table.index() == IndexKind::Sorted {
-        assert!(table.scan(..).rev().eq(pairs.iter().rev().map(|(key, value)| (key.clone(), value.clone()))));
+        assert!(
+            table
+                .scan(..)
+                .unwrap()
+                .rev()
+                .eq(pairs.iter().rev().map(|(key, value)| (key.clone(), value.clone())))
+        );
         let first = pairs.first_key_value().map(|(key, value)| (key.clone(), value.clone()));
         assert_eq!(table.first().unwrap(), first);
     }

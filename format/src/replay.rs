@@ -238,7 +238,7 @@ impl<'g> Steps<'g> {
             // If all keys are behind the table's last one, one thread inserts them: leaves filled from one end are fuller.
             let is_behind = |last: &[u8]| sample.first().is_some_and(|first| last < *first);
             let last =
-                table.try_cursor(..).ok().and_then(|mut cursor| Some(is_behind(cursor.scan_desc_next()?.0)));
+                table.cursor(..).ok().and_then(|mut cursor| Some(is_behind(cursor.scan_desc_next()?.0)));
             if in_order && last == Some(false) {
                 borders.extend((1..parts).map(|part| sample[part * sample.len() / parts]));
             } else {

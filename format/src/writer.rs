@@ -167,9 +167,9 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
             IndexKind::Sorted => {
                 // A thread that appends while we write would move the table's end for ever. So we stop at the last key
                 // of now.
-                let mut end = table.cursor(..);
+                let mut end = table.cursor(..)?;
                 let Some(last) = end.scan_desc_next().map(|(key, _)| key.to_vec()) else { return Ok(()) };
-                let mut cursor = table.cursor(..=last.as_slice());
+                let mut cursor = table.cursor(..=last.as_slice())?;
                 let mut shown = AT_ONCE;
                 while shown == AT_ONCE {
                     shown = cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value, &[]));

@@ -57,7 +57,7 @@ pub(crate) struct Walk {
 impl Iterator {
     pub(crate) fn new(table: &Table) -> Result<Self, Failed> {
         Ok(match table.index() {
-            IndexKind::Sorted => Self::Sorted(table.try_cursor(..)?),
+            IndexKind::Sorted => Self::Sorted(table.cursor(..)?),
             IndexKind::Hash => Self::Hash(Walk::new(Hash::Table(table.clone()))),
         })
     }

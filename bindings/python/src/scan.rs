@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use twindex::IndexKind;
 
 use crate::attached::Attached;
 use crate::codec::Codecs;
@@ -163,8 +162,8 @@ impl Scan {
         codecs: Codecs,
         yields: Yields,
     ) -> Self {
-        if table.index() == IndexKind::Sorted {
-            return Self::over_range(store, table.cursor(..), codecs, yields, false, None);
+        if let Ok(cursor) = table.cursor(..) {
+            return Self::over_range(store, cursor, codecs, yields, false, None);
         }
         Self::new(Some(store), Source::Unordered(table.iter()), codecs, yields, None)
     }

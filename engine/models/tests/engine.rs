@@ -280,7 +280,7 @@ fn a_scan_beside_deletes_and_inserts_meets_what_stays_once() {
             }
             if table.index() == IndexKind::Sorted {
                 assert!(order.is_sorted());
-                let down: Vec<_> = table.scan(..).rev().map(|(key, _)| key).collect();
+                let down: Vec<_> = table.scan(..).unwrap().rev().map(|(key, _)| key).collect();
                 assert!(down.iter().rev().is_sorted());
                 assert!((0..24).step_by(4).all(|number| down.contains(&key(number))), "a key was missed");
             }
@@ -361,7 +361,7 @@ fn what_moves_beside_readers_and_writers_is_found() {
             })
         };
         let cursor = |table: &Table| {
-            let mut cursor = table.cursor(..);
+            let mut cursor = table.cursor(..).unwrap();
             for number in 0..12 {
                 while let Some((at, found)) = cursor.scan_asc_next() {
                     read(at, found);
@@ -387,7 +387,7 @@ fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
         let table = new_table(IndexKind::Sorted);
         fill(&table, 0..64);
         let mut cursors: Vec<_> =
-            (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..)).collect();
+            (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..).unwrap()).collect();
         let step = |cursor: &mut twindex::Cursor| {
             if let Some((at, found)) = cursor.scan_asc_next() {
                 read(at, found);
@@ -559,7 +559,7 @@ fn a_cursor_sees_what_was_finished_before_its_step() {
         let table = new_table(IndexKind::Sorted);
         fill(&table, 0..6);
         let own = |table: &Table| {
-            let mut cursor = table.cursor(key(1).as_slice()..);
+            let mut cursor = table.cursor(key(1).as_slice()..).unwrap();
             assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(1)));
             assert!(table.delete(key(2)).unwrap());
             assert_ne!(
@@ -593,7 +593,7 @@ fn a_cursor_beside_a_clear_looks_at_no_memory_that_was_given_back() {
         let table = new_table(IndexKind::Sorted);
         fill(&table, 0..8);
         let cursor = |table: &Table| {
-            let mut cursor = table.cursor(..);
+            let mut cursor = table.cursor(..).unwrap();
             for _ in 0..4 {
                 if let Some((key, value)) = cursor.scan_asc_next() {
                     read(key, value);

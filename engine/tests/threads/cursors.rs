@@ -24,10 +24,10 @@ fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
             table.clear().unwrap();
         }
     };
-    let mut cursor = table.cursor(..);
+    let mut cursor = table.cursor(..).unwrap();
     let read = || match cursor.scan_asc_next() {
         Some((key, value)) => _ = read_stamp(key, value),
-        None => cursor = table.cursor(..),
+        None => cursor = table.cursor(..).unwrap(),
     };
     beside(fill_and_clear, read);
 }
@@ -41,7 +41,8 @@ fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
         for key in &keys {
             assert!(table.insert(key, "old").unwrap());
         }
-        let mut cursors: Vec<_> = keys.iter().step_by(20).map(|key| table.cursor(key.as_slice()..)).collect();
+        let mut cursors: Vec<_> =
+            keys.iter().step_by(20).map(|key| table.cursor(key.as_slice()..).unwrap()).collect();
         assert!(cursors.iter_mut().all(|cursor| cursor.scan_asc_next().is_some()));
         thread::scope(|scope| drop(scope.spawn(|| table.clear().unwrap())));
         assert!(cursors.iter_mut().all(|cursor| cursor.scan_asc_next().is_none()));
@@ -66,7 +67,7 @@ fn a_cursor_sees_deletes_that_were_finished_before_its_step() {
                     .upsert(key(number), stamp(&key(number), round, thread, 16 + random.usize(..200)))
                     .unwrap();
             }
-            let mut cursor = table.cursor(..);
+            let mut cursor = table.cursor(..).unwrap();
             let mut gone = None;
             while let Some((at, _)) = cursor.scan_asc_next() {
                 assert_ne!(Some(at), gone.as_deref(), "it was deleted before the step");
@@ -90,7 +91,7 @@ fn a_cursor_sees_every_delete_between_two_steps() {
     let key = |number: usize| format!("{number:05}").into_bytes();
     for down in [false, true] {
         (0..pairs).for_each(|number| assert!(table.insert(key(number), "value").unwrap()));
-        let mut cursor = table.cursor(..);
+        let mut cursor = table.cursor(..).unwrap();
         for step in 0..pairs / 2 {
             let place = |number: usize| key(if down { pairs - 1 - number } else { number });
             assert_eq!(step_of(&mut cursor, down), Some(place(2 * step)));

@@ -73,8 +73,8 @@ fn version_somehow(table: &Table, key: &[u8], random: &mut fastrand::Rng) -> Opt
             assert_eq!(found[1], None);
             found[0].and(found[2])
         }
-        3 => table.cursor(key..=key).scan_asc_next().map(|(_, value)| version(value)),
-        _ => table.prefix(key).next_back().map(|(_, value)| version(&value)),
+        3 => table.cursor(key..=key).unwrap().scan_asc_next().map(|(_, value)| version(value)),
+        _ => table.prefix(key).unwrap().next_back().map(|(_, value)| version(&value)),
     }
 }
 

@@ -69,9 +69,9 @@ fn prefixes_meet_each_stable_pair_once_and_in_order() {
     let read = || {
         let key = Churned::key(random.usize(..churned.numbers));
         let prefix = &key[..random.usize(..=key.len())];
-        let up: Vec<_> = churned.table.prefix(prefix).collect();
+        let up: Vec<_> = churned.table.prefix(prefix).unwrap().collect();
         churned.check(in_order(up), |key| key.starts_with(prefix));
-        let mut down: Vec<_> = churned.table.prefix(prefix).rev().collect();
+        let mut down: Vec<_> = churned.table.prefix(prefix).unwrap().rev().collect();
         down.reverse();
         churned.check(in_order(down), |key| key.starts_with(prefix));
     };
@@ -87,15 +87,15 @@ fn in_order(pairs: Pairs) -> Pairs {
 /// The pairs in the range by one of the ways of reading it, brought into order.
 fn read_somehow(table: &Table, range: Bounds<'_>, random: &mut fastrand::Rng) -> Pairs {
     let copy = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
-    let mut cursor = table.cursor(range);
+    let mut cursor = table.cursor(range).unwrap();
     let mut pairs = Vec::new();
     let mut read = |key: &[u8], value: &[u8]| pairs.push((key.to_vec(), value.to_vec()));
     match random.u8(..7) {
-        0 => return table.scan(range).collect(),
+        0 => return table.scan(range).unwrap().collect(),
         1 => return from_both_ends(table, range, random),
         2 => return from_fn(|| cursor.scan_asc_next().map(copy)).collect(),
         3 => while cursor.scan_asc_next_many(random.usize(1..100), &mut read) > 0 {},
-        4 => pairs.extend(table.scan(range).rev()),
+        4 => pairs.extend(table.scan(range).unwrap().rev()),
         5 => pairs.extend(from_fn(|| cursor.scan_desc_next().map(copy))),
         _ => while cursor.scan_desc_next_many(random.usize(1..100), &mut read) > 0 {},
     }
@@ -106,7 +106,7 @@ fn read_somehow(table: &Table, range: Bounds<'_>, random: &mut fastrand::Rng) ->
 }
 
 fn from_both_ends(table: &Table, range: Bounds<'_>, random: &mut fastrand::Rng) -> Pairs {
-    let (mut scan, mut front, mut back) = (table.scan(range), Vec::new(), Vec::new());
+    let (mut scan, mut front, mut back) = (table.scan(range).unwrap(), Vec::new(), Vec::new());
     loop {
         let (next, end) =
             if random.bool() { (scan.next(), &mut front) } else { (scan.next_back(), &mut back) };
@@ -121,7 +121,7 @@ fn from_both_ends(table: &Table, range: Bounds<'_>, random: &mut fastrand::Rng) 
 fn a_turning_cursor_skips_no_stable_pair() {
     let churned = Churned::new(IndexKind::Sorted);
     let mut random = fastrand::Rng::with_seed(17);
-    let mut cursor = churned.table.cursor(..);
+    let mut cursor = churned.table.cursor(..).unwrap();
     let mut on: Option<Vec<u8>> = None;
     let step = |up: bool| {
         let next = if up { cursor.scan_asc_next() } else { cursor.scan_desc_next() };

@@ -65,7 +65,7 @@ impl GuestBucket for Bucket {
 
     fn list_keys(&self, cursor: Option<String>) -> Result<KeyResponse> {
         let after = cursor.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(key.as_bytes()));
-        let mut pairs = self.0.try_cursor((after, Bound::Unbounded))?;
+        let mut pairs = self.0.cursor((after, Bound::Unbounded))?;
         let mut keys = Vec::new();
         while keys.len() < PAGE
             && let Some((key, _)) = pairs.scan_asc_next()

@@ -225,7 +225,7 @@ fn bound(bound: stores::Bound) -> Bound<Bytes> {
 
 fn cursor(table: &twindex::Table, (lower, upper): &(Bound<Bytes>, Bound<Bytes>)) -> Result<stores::Cursor> {
     let range = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-    Ok(stores::Cursor::new(Cursor(RefCell::new(table.try_cursor(range)?))))
+    Ok(stores::Cursor::new(Cursor(RefCell::new(table.cursor(range)?))))
 }
 
 pub(crate) struct Cursor(RefCell<twindex::Cursor>);

@@ -25,7 +25,7 @@ extern "C" fn twindex_cursor(
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
         let (table, store) = state.handles.table_and_store(table)?;
-        let cursor = Box::new(BufferedCursor::new(table.try_cursor(as_slices(&range))?));
+        let cursor = Box::new(BufferedCursor::new(table.cursor(as_slices(&range))?));
         state.handles.open_as_status(Object::Cursor { store, cursor })
     })
 }
@@ -88,7 +88,7 @@ extern "C" fn twindex_scan(
     call(|state| {
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
-        let mut cursor = state.handles.table(table)?.try_cursor(as_slices(&range))?;
+        let mut cursor = state.handles.table(table)?.cursor(as_slices(&range))?;
         let direction = if reverse == 0 { Direction::Up } else { Direction::Down };
         let output = state.output.start();
         let pairs = direction.push_block(&mut cursor, output, count, bytes)?;

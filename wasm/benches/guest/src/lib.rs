@@ -122,7 +122,7 @@ pub extern "C" fn guest_read() -> u32 {
             })
         }
         Some(System::Twindex(_, table)) => {
-            let mut cursor = table.cursor(..);
+            let Ok(mut cursor) = table.cursor(..) else { return 0 };
             each(list, *value_bytes, |key, value| cursor.scan_asc_next() == Some((key, value)))
         }
         Some(System::Hash(map)) => {
