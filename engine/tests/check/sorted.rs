@@ -63,7 +63,7 @@ impl Inner<'_> {
         let [lower, upper] = &fences;
         assert!(lower.iter().chain(&separators).chain(upper).is_sorted_by(|one, next| one < next));
         let shared = common(&separators[0], &separators[separators.len() - 1]);
-        assert_eq!(self.prefix().unwrap().len(), shared, "what all separators share is the prefix");
+        assert_eq!(self.prefix().len(), shared, "what all separators share is the prefix");
         let heads: Vec<i32> = self.heads.iter().flat_map(|row| row.0).collect();
         let (own, fill) = heads.split_at(self.count());
         assert!(own.iter().enumerate().all(|(at, &head)| head == signed_head(self.rest(at))));
@@ -84,7 +84,7 @@ impl Leaf<'_> {
         assert_eq!(state & (LOCKED | SHIFTING), 0, "nobody is in it");
         assert_eq!(state & REPLACED, 0, "S2: the tree leads to no replaced leaf");
         let slots = usize::from(self.slots);
-        assert_eq!(slots, HEAD + prefix_room(self.prefix().unwrap().len()));
+        assert_eq!(slots, HEAD + prefix_room(self.prefix().len()));
         let count = self.count();
         let floor = usize::from(self.floor.load(Relaxed));
         let size = usize::from(self.size);
