@@ -86,15 +86,13 @@
 //
 // Contents. Each line is a chapter below, under a ruler.
 //
-//   Clocks                 milliseconds
-//   Records                their layout
 //   The index              buckets, blocks, ghosts
 //   The cache              what threads share; reading
 //   The writer             the one lock: segments, sweeping, the index, writing
 //   The verbs              reads, writes, many at once
 //
-// Files of their own: `options` (limits, errors, options), `pages` (memory by the page), `compute` (one computes, the others
-// wait), `saved` (save and load).
+// Files of their own: `options` (limits, errors, options), `clock`, `pages` (memory by the page), `record` (its layout),
+// `compute` (one computes, the others wait), `saved` (save and load).
 //
 // Invariants
 //
@@ -116,29 +114,32 @@
 )]
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 
+mod clock;
 mod compute;
 mod options;
 mod pages;
+mod record;
 mod saved;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, mem, slice};
+use std::{fmt, mem};
 
+use clock::Clock;
 use compute::Flights;
 pub use compute::{Begun, ComputeError, Lead, Leader, Outcome, Waiter};
 pub use options::{
     CacheOptions, CacheStats, Cause, Error, MAX_KEY_BYTES, MAX_LABEL_BYTES, MAX_TTL, MAX_VALUE_BYTES,
     MIN_CAPACITY, Result,
 };
-use options::{Time, check, copy, millis};
+use options::{check, copy, millis};
 use pages::{PAGE, Pages};
+use record::{EXPIRES, IDLES, NEVER, Pair, Record, UNIT};
 pub use saved::Saved;
 use sync::atomic::{
     AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
@@ -181,271 +182,6 @@ const fn tuned(measured: usize, tiny: usize) -> usize {
 }
 
 // ---------------------------------------------------------------------------------------------------
-// Clocks
-// ---------------------------------------------------------------------------------------------------
-
-/// Milliseconds since some time. They never go back.
-enum Clock {
-    System,
-    Host { now: Arc<Time>, last: AtomicU64, ahead: AtomicU64 },
-}
-
-impl Clock {
-    /// The coarse clock is behind by up to so many milliseconds.
-    const COARSE: u64 = 20;
-    /// A host's clock that goes back by less is one that two threads read at nearly the same time.
-    const JITTER: u64 = 1000;
-    /// A host's clock that shows a later time has failed.
-    const LAST: u64 = 1 << 62;
-
-    fn new(options: &CacheOptions) -> Self {
-        options.clock.clone().map_or(Self::System, |now| Self::Host {
-            now,
-            last: AtomicU64::new(0),
-            ahead: AtomicU64::new(0),
-        })
-    }
-
-    fn is_there(&self) -> bool {
-        matches!(self, Self::Host { .. }) || !cfg!(all(target_family = "wasm", target_os = "unknown"))
-    }
-
-    /// The time, to the millisecond.
-    fn now(&self) -> u64 {
-        match self {
-            Self::System => Self::system(false),
-            Self::Host { now, last, ahead } => {
-                let before = last.load(Relaxed);
-                // It may run amid a change, so its panics end here.
-                let time = catch_unwind(AssertUnwindSafe(|| now())).unwrap_or(before);
-                if time > Self::LAST {
-                    return before;
-                }
-                let time = time.saturating_add(ahead.load(Relaxed)).min(Self::LAST);
-                if before > time + Self::JITTER {
-                    // The clock was set back. From now on we add what is missing.
-                    ahead.fetch_add(before - time, Relaxed);
-                    return before;
-                }
-                if time > before {
-                    last.store(time, Relaxed);
-                }
-                time.max(before)
-            }
-        }
-    }
-
-    /// The system's time. The coarse one costs a quarter, and is behind by up to `COARSE`.
-    #[cfg(all(target_os = "linux", not(miri)))]
-    fn system(is_coarse: bool) -> u64 {
-        let clock = if is_coarse { libc::CLOCK_MONOTONIC_COARSE } else { libc::CLOCK_MONOTONIC };
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the system writes one `timespec`.
-        unsafe { libc::clock_gettime(clock, &raw mut time) };
-        time.tv_sec.cast_unsigned() * 1000 + time.tv_nsec.cast_unsigned() / 1_000_000
-    }
-
-    #[cfg(not(any(
-        all(target_os = "linux", not(miri)),
-        all(target_family = "wasm", target_os = "unknown")
-    )))]
-    fn system(_is_coarse: bool) -> u64 {
-        static BEGUN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-        BEGUN.get_or_init(std::time::Instant::now).elapsed().as_millis() as u64
-    }
-
-    /// Here the host has the clock, and nothing expires without it.
-    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-    fn system(_is_coarse: bool) -> u64 {
-        0
-    }
-
-    /// Whether a deadline has come.
-    fn is_past(&self, deadline: u64) -> bool {
-        if matches!(self, Self::System) {
-            let coarse = Self::system(true);
-            if coarse >= deadline || coarse + Self::COARSE < deadline {
-                return coarse >= deadline;
-            }
-        }
-        self.now() >= deadline
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------
-// Records
-// ---------------------------------------------------------------------------------------------------
-
-/// The record has a deadline; the word of its last use; a value length of 32 bits.
-const EXPIRES: u32 = 1 << 16;
-const IDLES: u32 = 1 << 17;
-const LONG: u32 = 1 << 18;
-const VALUE_SHIFT: u32 = 19;
-/// Values of so many bytes and more have their length in a word of its own.
-const LONG_VALUE: usize = 1 << 13;
-/// Records begin at multiples of this, or of a larger power of two in caches of more than 4 GiB.
-const UNIT: u32 = 2;
-
-/// What a record is written from.
-#[derive(Clone, Copy)]
-struct Pair<'p> {
-    key: &'p [u8],
-    value: &'p [u8],
-    /// When it expires, or `NEVER`.
-    deadline: u64,
-    /// The tick of its last use, in a cache with a time to idle.
-    used: Option<u64>,
-}
-
-const NEVER: u64 = u64::MAX;
-
-impl Pair<'_> {
-    const fn flags(&self) -> u32 {
-        (if self.deadline == NEVER { 0 } else { EXPIRES })
-            | (if self.used.is_none() { 0 } else { IDLES })
-            | (if self.value.len() < LONG_VALUE { 0 } else { LONG })
-    }
-
-    /// The bytes of its record.
-    const fn size(&self, unit: u32) -> usize {
-        (Record::body_at(self.flags()) + self.key.len() + self.value.len()).next_multiple_of(1 << unit)
-    }
-
-    /// # Safety
-    /// At `at`, which is aligned to 4, the caller owns `size` bytes that nobody else reads: I3.
-    unsafe fn write(&self, at: NonNull<u8>) {
-        let flags = self.flags();
-        let length = if flags & LONG == 0 { self.value.len() as u32 } else { 0 };
-        let mut words = at.cast::<u32>();
-        // SAFETY: I3, the caller's promise. `body_at` counts these words.
-        let mut put = |word: u32| unsafe {
-            words.write(word);
-            words = words.add(1);
-        };
-        put(self.key.len() as u32 | flags | length << VALUE_SHIFT);
-        if flags & LONG != 0 {
-            put(self.value.len() as u32);
-        }
-        for time in [Some(self.deadline).filter(|&time| time != NEVER), self.used].into_iter().flatten() {
-            put(time as u32);
-            put((time >> 32) as u32);
-        }
-        let body = words.cast::<u8>();
-        // SAFETY: I3, the caller's promise.
-        unsafe {
-            body.copy_from_nonoverlapping(NonNull::from(self.key).cast(), self.key.len());
-            body.add(self.key.len())
-                .copy_from_nonoverlapping(NonNull::from(self.value).cast(), self.value.len());
-        }
-    }
-}
-
-/// A record that is whole: I3. Its holder is pinned or has the lock.
-#[derive(Clone, Copy)]
-struct Record<'r> {
-    at: *const u8,
-    whole: PhantomData<&'r [u8]>,
-}
-
-impl<'r> Record<'r> {
-    /// # Safety
-    /// A whole record is there for as long as `'r`: I1, I2.
-    #[inline(always)]
-    unsafe fn at(at: *const u8) -> Self {
-        Self { at, whole: PhantomData }
-    }
-
-    /// Where its key begins.
-    #[inline(always)]
-    const fn body_at(flags: u32) -> usize {
-        let words = 1 + (flags >> 18 & 1) + (flags >> 16 & 1) * 2 + (flags >> 17 & 1) * 2;
-        words as usize * 4
-    }
-
-    #[inline(always)]
-    fn head(self) -> u32 {
-        self.word(0)
-    }
-
-    #[inline(always)]
-    fn word(self, number: usize) -> u32 {
-        // SAFETY: I3. The flags say that the word is there.
-        unsafe { self.at.cast::<u32>().add(number).read() }
-    }
-
-    #[inline(always)]
-    fn key_len(self) -> usize {
-        (self.head() & 0xffff) as usize
-    }
-
-    #[inline(always)]
-    fn value_len(self) -> usize {
-        if self.head() & LONG == 0 { (self.head() >> VALUE_SHIFT) as usize } else { self.word(1) as usize }
-    }
-
-    #[inline(always)]
-    fn bytes(self, from: usize, len: usize) -> &'r [u8] {
-        // SAFETY: I3, and no word of the last use is in it.
-        unsafe { slice::from_raw_parts(self.at.add(from), len) }
-    }
-
-    #[inline(always)]
-    fn key(self) -> &'r [u8] {
-        self.bytes(Self::body_at(self.head()), self.key_len())
-    }
-
-    #[inline(always)]
-    fn value(self) -> &'r [u8] {
-        self.bytes(Self::body_at(self.head()) + self.key_len(), self.value_len())
-    }
-
-    /// When it expires, or `NEVER`.
-    fn deadline(self) -> u64 {
-        if self.head() & EXPIRES == 0 {
-            return NEVER;
-        }
-        let at = 1 + (self.head() >> 18 & 1) as usize;
-        u64::from(self.word(at)) | u64::from(self.word(at + 1)) << 32
-    }
-
-    /// The tick of its last use, in a cache with a time to idle.
-    fn used(self) -> Option<&'r Tick> {
-        let at = || self.at.wrapping_add(Self::body_at(self.head()) - size_of::<Tick>());
-        // SAFETY: I3. The two words are the last ones before the key, and everybody uses them as atomics.
-        (self.head() & IDLES != 0).then(|| unsafe { &*at().cast::<Tick>() })
-    }
-
-    fn size(self, unit: u32) -> usize {
-        (Self::body_at(self.head()) + self.key_len() + self.value_len()).next_multiple_of(1 << unit)
-    }
-
-    fn pair(self) -> Pair<'r> {
-        let used = self.used().map(Tick::load);
-        Pair { key: self.key(), value: self.value(), deadline: self.deadline(), used }
-    }
-}
-
-/// When a pair was used last, its low half first. A record is aligned to 4, so these are two words; 32 bits of milliseconds
-/// are over after 50 days.
-#[repr(transparent)]
-struct Tick([AtomicU32; 2]);
-
-impl Tick {
-    fn load(&self) -> u64 {
-        u64::from(self.0[0].load(Relaxed)) | u64::from(self.0[1].load(Relaxed)) << 32
-    }
-
-    /// Another thread may see one half alone. Both are of a pair that was used just now, or the pair has idled for 50 days.
-    fn store(&self, tick: u64) {
-        for (half, value) in self.0.iter().zip([tick as u32, (tick >> 32) as u32]) {
-            if half.load(Relaxed) != value {
-                half.store(value, Relaxed);
-            }
-        }
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------
 // The index
 // ---------------------------------------------------------------------------------------------------
 
@@ -463,6 +199,8 @@ const SPLIT_PAGES: usize = 4;
 const fn few(buckets: usize) -> usize {
     buckets * SLOTS * 45 / 100
 }
+/// No block gets so deep, unless somebody has chosen keys whose hashes collide.
+const MAX_DEPTH: usize = 31;
 /// How far from its home a pair may be. The engine measured 86 % of the slots taken when the first pair finds none.
 const MAX_STEPS: usize = tuned(7, 2);
 /// The fingerprints of a ghost line. The first of its 32 words is the ring's hand.
@@ -906,10 +644,9 @@ impl Inner {
         unsafe { Record::at(self.address(position)) }
     }
 
-    /// Finds a pair by its key. The caller is pinned or has the lock.
-    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
-    #[cfg_attr(all(target_family = "wasm", not(target_feature = "simd128")), inline(never))]
-    fn find<'r>(&self, key: &[u8], hash: Hash) -> Option<(Found, Record<'r>)> {
+    /// Finds the slot of a hash whose position `is_it` takes. The caller is pinned or has the lock.
+    #[inline(always)]
+    fn probe<T>(&self, hash: Hash, is_it: impl Fn(u32) -> Option<T>) -> Option<(Found, T)> {
         let block = self.block(hash);
         let home = hash.place(block.buckets());
         for steps in 0..=MAX_STEPS {
@@ -917,9 +654,8 @@ impl Inner {
             let mut slots = bucket.slots_with(hash.tag());
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
-                let record = self.record(bucket.positions[slot].load(Acquire));
-                if same_bytes(record.key(), key) {
-                    return Some((Found { block, home, steps, slot }, record));
+                if let Some(it) = is_it(bucket.positions[slot].load(Acquire)) {
+                    return Some((Found { block, home, steps, slot }, it));
                 }
                 slots &= slots - 1;
             }
@@ -928,6 +664,16 @@ impl Inner {
             }
         }
         None
+    }
+
+    /// Finds a pair by its key. The caller is pinned or has the lock.
+    #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
+    #[cfg_attr(all(target_family = "wasm", not(target_feature = "simd128")), inline(never))]
+    fn find<'r>(&self, key: &[u8], hash: Hash) -> Option<(Found, Record<'r>)> {
+        self.probe(hash, |position| {
+            let record = self.record(position);
+            same_bytes(record.key(), key).then_some(record)
+        })
     }
 
     #[inline(always)]
@@ -1113,12 +859,6 @@ enum Rebuilt {
     NoSlot,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Swept {
-    bytes: usize,
-    dropped: usize,
-}
-
 #[derive(Clone, Copy)]
 enum Retired {
     Segment(usize),
@@ -1136,6 +876,7 @@ struct Total {
 type Gone = (Vec<u8>, Vec<u8>, Cause);
 
 /// What only the holder of the lock touches: L1.
+#[derive(Default)]
 struct State {
     /// The limits. `bytes` is above the capacity as long as `shrink_to` has still to evict.
     bytes: usize,
@@ -1176,7 +917,7 @@ struct State {
     hand: u64,
     /// The pages of all blocks, and how many blocks there are of each depth.
     index_pages: usize,
-    depths: [u32; LINE],
+    depths: [u32; MAX_DEPTH + 1],
     /// The segment that is being looked through for expired pairs.
     visit: Option<Visit>,
     /// What is being computed, once something is.
@@ -1715,30 +1456,15 @@ impl Writer<'_> {
 impl Writer<'_> {
     /// Finds the slot that names a position.
     fn find_position(&self, position: u32, hash: Hash) -> Option<Found> {
-        let block = self.cache.block(hash);
-        let home = hash.place(block.buckets());
-        for steps in 0..=MAX_STEPS {
-            let bucket = block.bucket(block.after(home, steps));
-            let mut slots = bucket.slots_with(hash.tag());
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                if bucket.positions[slot].load(Relaxed) == position {
-                    return Some(Found { block, home, steps, slot });
-                }
-                slots &= slots - 1;
-            }
-            if !bucket.has_passed() {
-                break;
-            }
-        }
-        None
+        let found = self.cache.probe(hash, |other| (other == position).then_some(()));
+        found.map(|(found, ())| found)
     }
 
-    /// Sweeps on in a segment, until it has gone through so many records or dropped so many pairs.
-    fn sweep(&mut self, number: usize, task: Task, records: usize, drops: usize) -> Swept {
+    /// Sweeps on in a segment, until it has gone through so many records or dropped so many pairs. Returns the bytes gone through.
+    fn sweep(&mut self, number: usize, task: Task, records: usize, mut drops: usize) -> usize {
         const AHEAD: usize = 8;
-        let (mut done, mut left) = (Swept::default(), records);
-        while left > 0 && done.dropped < drops {
+        let (mut done, mut left) = (0, records);
+        while left > 0 && drops > 0 {
             let segment = &self.state.segments[number];
             let (mut at, filled) = (segment.swept, segment.filled);
             let (mut ahead, mut count) = ([(0, Hash(0)); AHEAD], 0);
@@ -1758,17 +1484,14 @@ impl Writer<'_> {
             for &(position, hash) in &ahead[..count] {
                 let size = self.cache.record(position).size(self.cache.unit);
                 self.state.segments[number].swept += size;
-                done.bytes += size;
+                done += size;
                 match self.judge(number, task, position, hash) {
                     Verdict::Dead | Verdict::Kept => {}
-                    Verdict::Dropped => done.dropped += 1,
-                    Verdict::Requeued => {
-                        // Nothing was copied.
-                        done.bytes -= size;
-                        return done;
-                    }
+                    Verdict::Dropped => drops -= 1,
+                    // Nothing was copied.
+                    Verdict::Requeued => return done - size,
                 }
-                if done.dropped >= drops {
+                if drops == 0 {
                     break;
                 }
             }
@@ -1939,7 +1662,7 @@ impl Writer<'_> {
         let done = self.sweep(segment, task.max(least), records, usize::MAX);
         self.collect();
         self.end_sweep(segment);
-        Some(done.bytes + 64)
+        Some(done + 64)
     }
 
     /// What is left of a segment that was swept to its end could not be kept: it begins anew.
@@ -2149,9 +1872,8 @@ impl Writer<'_> {
         if self.state.victim.is_none() {
             self.state.victim = self.most_dead();
         }
-        if let Some(Victim { segment, task }) = self.state.victim {
-            self.sweep(segment, task, 32, usize::MAX);
-            self.end_sweep(segment);
+        if self.state.victim.is_some() {
+            self.sweep_for_memory(32, Task::Clean);
         }
     }
 }
@@ -2185,8 +1907,6 @@ impl Writer<'_> {
 
     /// Gives the block of a hash more room. Returns false if there is no memory.
     fn grow(&mut self, hash: Hash) -> bool {
-        /// No block gets so deep, unless somebody has chosen keys whose hashes collide.
-        const MAX_DEPTH: usize = 32;
         let (pages, depth) = { (self.cache.block(hash).pages, self.cache.block(hash).depth()) };
         let longer = (pages + 1..=MOST_PAGES).map(|pages| (pages, depth));
         let deeper = (SPLIT_PAGES..=MOST_PAGES).map(|pages| (pages, depth + 1)).filter(|_| depth < MAX_DEPTH);
@@ -2514,7 +2234,7 @@ impl Writer<'_> {
             self.retire(Retired::Pages(block.at, block.bytes()), block.bytes());
         }
         let state = &mut *self.state;
-        (state.depths, state.depths[0], state.index_pages) = ([0; LINE], 1, 1);
+        (state.depths, state.depths[0], state.index_pages) = ([0; MAX_DEPTH + 1], 1, 1);
         state.totals = [Total::default(); 2];
         state.open.clear();
         for number in 0..state.segments.len() {
@@ -2612,9 +2332,7 @@ impl Cache {
         let table = pages::map(SegmentTable::BYTES).ok_or_else(refused)?;
         let directory = Directory { at: directory, depth: 0 };
         directory.entry(0).store(Block { at: block, pages: 1 }.entry(), Relaxed);
-        let mut depths = [0; LINE];
-        depths[0] = 1;
-        let state = State {
+        let mut state = State {
             bytes,
             capacity: bytes,
             entries: options.entries.unwrap_or(usize::MAX),
@@ -2622,32 +2340,14 @@ impl Cache {
             overhead: State::bare(),
             pages,
             standard,
-            segments: Vec::new(),
-            free: Vec::new(),
-            open: Vec::new(),
-            queues: Default::default(),
-            totals: Default::default(),
-            limbo: Limbo::new(),
-            limbo_bytes: 0,
-            is_held: false,
-            emptied: Vec::new(),
-            victim: None,
-            kept: 0,
             share: *POLICY.share.start(),
-            credit: 0.0,
             drops: [1.0; 2],
-            was_full: false,
             random: 0x9e37_79b9_7f4a_7c15,
             guarded: NOWHERE,
-            wanted: 0,
-            hand: 0,
             index_pages: 1,
-            depths,
-            visit: None,
-            flights: None,
-            gone: Vec::new(),
-            counts: CacheStats::default(),
+            ..State::default()
         };
+        state.depths[0] = 1;
         let inner = Inner {
             directory: AtomicPtr::new(directory.word()),
             segments: SegmentTable(table.cast()),

@@ -9978,11 +9978,13 @@ pub mod parts {
     /// What was unlinked and may still be read: E2.
     pub struct Limbo<T>(epoch::Limbo<T>);
 
-    impl<T> Limbo<T> {
-        pub fn new() -> Self {
+    impl<T> Default for Limbo<T> {
+        fn default() -> Self {
             Self(epoch::Limbo::default())
         }
+    }
 
+    impl<T> Limbo<T> {
         pub fn push(&mut self, item: T) {
             self.0.push(item);
         }
