@@ -1,0 +1,414 @@
+// Transactions: reads and writes that take effect together, or not at all.
+
+import { checkDecimal } from './amounts.js'
+import { makeError, typeError } from './errors.js'
+import { checkInternal, INTERNAL } from './internal.js'
+import {
+  EXCLUDED,
+  NO_RANGE,
+  RANGE,
+  readFunction,
+  readIterable,
+  readOptions,
+  readRange,
+  readScan,
+  readTuple,
+} from './options.js'
+import { readThere } from './snapshot.js'
+import { KEYS, PAIRS, TableLike, VALUES } from './table.js'
+
+/** The verbs that write a pair, as the hosts number them. */
+const INSERT = 0
+const REPLACE = 1
+const UPSERT = 2
+
+/** A transaction is run so often before it fails, as in the engine. */
+const RUNS = 1000
+
+/** A scan reads few pairs at first: each one that it reads may be a conflict. */
+const FIRST_PAIRS = 16
+const MOST_PAIRS = 256
+
+let give
+let end
+
+const notSupported = (what) =>
+  makeError('TWINDEX_NOT_SUPPORTED', `a table in a transaction has no ${what}`)
+
+/**
+ * `access` is the host's:
+ *
+ *   open(name, options)   `{ described, verbs }` of a table: see `TransactionTable`
+ *   commit()              fails with `TWINDEX_CONFLICT`, and nothing is written, if what it read has changed
+ *   hasConflict()         whether a verb or the commit has met a conflict
+ *   end()                 gives it up, unless it was committed
+ */
+export class Transaction {
+  #store
+  #access
+
+  constructor(internal, store, access) {
+    checkInternal(internal, 'Transaction', 'store.transaction()')
+    this.#store = store
+    this.#access = access
+  }
+
+  static {
+    give = (transaction) => transaction.#open()
+    end = (transaction) => {
+      const access = transaction.#access
+      transaction.#access = undefined
+      return access
+    }
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  get ended() {
+    return this.#access === undefined
+  }
+
+  table(name, options) {
+    const read = readThere(name, options, 'a table of a transaction')
+    const { described, verbs } = this.#open().open(...read)
+    return new TransactionTable(INTERNAL, this, described, verbs)
+  }
+
+  #open() {
+    if (this.#access !== undefined) return this.#access
+    throw makeError('TWINDEX_ENDED', 'the transaction has ended: use it only while its function runs')
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'Transaction'
+  }
+}
+
+/**
+ * A table in a transaction. `verbs` work on items:
+ *
+ *   select(item)                   a copy of the value's item, or `undefined`
+ *   write(verb, item, value)       whether it takes effect
+ *   delete(item)                   the same
+ *   increment(item, by)            the sum, like `by`
+ *   range(range, limit, down)      rows: `[item, key, value]`, the key's item and functions that show both halves. A range whose
+ *                                  upper end alone is a `PREFIX` ends where that prefix does.
+ */
+export class TransactionTable extends TableLike {
+  #transaction
+  #keys
+  #values
+  #verbs
+
+  constructor(internal, transaction, described, verbs) {
+    checkInternal(internal, 'TransactionTable', 'tx.table()')
+    const { keys } = described.codecs
+    super(transaction.store, described, {
+      of: (key) => keys.own(keys.toItem(key, 'key')),
+      keep: (item) => this.#live().select(item),
+      swap: (item, seen, next) => this.#swap(item, seen, next),
+      walk: (halves) => this.#walk(NO_RANGE, halves),
+    })
+    this.#transaction = transaction
+    this.#keys = keys
+    this.#values = described.codecs.values
+    this.#verbs = verbs
+  }
+
+  #live() {
+    give(this.#transaction)
+    return this.#verbs
+  }
+
+  #key(key) {
+    return this.#keys.own(this.#keys.toItem(key, 'key'))
+  }
+
+  #value(value) {
+    return this.#values.own(this.#values.toItem(value, 'value'))
+  }
+
+  #pair(pair) {
+    const [key, value] = readTuple(pair, 2, 'the pairs')
+    return [this.#key(key), this.#value(value)]
+  }
+
+  // --- verbs
+
+  select(key) {
+    return this.#select(this.#key(key))
+  }
+
+  #select(item) {
+    const found = this.#live().select(item)
+    return found === undefined ? undefined : this.#values.show(found)
+  }
+
+  contains(key) {
+    return this.#live().select(this.#key(key)) !== undefined
+  }
+
+  insert(key, value) {
+    return this.#live().write(INSERT, ...this.#pair([key, value]))
+  }
+
+  replace(key, value) {
+    return this.#live().write(REPLACE, ...this.#pair([key, value]))
+  }
+
+  upsert(key, value) {
+    return this.#live().write(UPSERT, ...this.#pair([key, value]))
+  }
+
+  delete(key) {
+    return this.#live().delete(this.#key(key))
+  }
+
+  take(key) {
+    const item = this.#key(key)
+    const value = this.#select(item)
+    this.#live().delete(item)
+    return value
+  }
+
+  increment(key, by = 1) {
+    checkDecimal(this.#values)
+    return this.#live().increment(this.#key(key), by)
+  }
+
+  #swap(item, seen, next) {
+    const verbs = this.#live()
+    if (!this.#values.isEqual(verbs.select(item), seen)) return false
+    if (next === undefined) verbs.delete(item)
+    else verbs.write(UPSERT, item, next)
+    return true
+  }
+
+  // --- verbs on many, whose arguments are all read before the first write
+
+  #each(items, what, read, act) {
+    return Array.from(readIterable(items, what), read).map(act)
+  }
+
+  #writeEach(verb, pairs) {
+    const write = (pair) => this.#live().write(verb, ...pair)
+    return this.#each(pairs, 'the pairs', (pair) => this.#pair(pair), write)
+  }
+
+  #keysEach(keys, act) {
+    return this.#each(keys, 'the keys', (key) => this.#key(key), act)
+  }
+
+  insertMany(pairs) {
+    return this.#writeEach(INSERT, pairs)
+  }
+
+  replaceMany(pairs) {
+    return this.#writeEach(REPLACE, pairs)
+  }
+
+  upsertMany(pairs) {
+    return this.#writeEach(UPSERT, pairs)
+  }
+
+  deleteMany(keys) {
+    return this.#keysEach(keys, (item) => this.#live().delete(item))
+  }
+
+  containsMany(keys) {
+    return this.#keysEach(keys, (item) => this.#live().select(item) !== undefined)
+  }
+
+  selectMany(keys) {
+    return this.#keysEach(keys, (item) => this.#select(item))
+  }
+
+  incrementMany(amounts) {
+    checkDecimal(this.#values)
+    const read = (amount) => {
+      const [key, by] = readTuple(amount, 2, 'the amounts')
+      return [this.#key(key), by]
+    }
+    return this.#each(amounts, 'the amounts', read, ([item, by]) => this.#live().increment(item, by))
+  }
+
+  compareAndSwapMany(swaps) {
+    const optional = (value) => (this.#values.isNone(value) ? undefined : this.#value(value))
+    const read = (swap) => {
+      const [key, expected, value] = readTuple(swap, 3, 'the swaps')
+      return [this.#key(key), optional(expected), optional(value)]
+    }
+    return this.#each(swaps, 'the swaps', read, (swap) => this.#swap(...swap))
+  }
+
+  // --- what would have every write of another thread restart it
+
+  get size() {
+    throw notSupported('size: count what scan() gives')
+  }
+
+  clear() {
+    throw notSupported('clear(): use deleteRange()')
+  }
+
+  // --- order
+
+  scan(options) {
+    const { reverse, limit, range } = readScan(options, this.#keys)
+    return this.#walk(range, PAIRS, reverse, limit)
+  }
+
+  first() {
+    return this.#end(false)
+  }
+
+  last() {
+    return this.#end(true)
+  }
+
+  popFirst() {
+    return this.#end(false, (item) => this.#verbs.delete(item))
+  }
+
+  popLast() {
+    return this.#end(true, (item) => this.#verbs.delete(item))
+  }
+
+  #end(down, act) {
+    const [row] = this.#live().range(NO_RANGE, 1, down)
+    if (row === undefined) return undefined
+    const [item, key, value] = row
+    const pair = [key(), value()]
+    act?.(item)
+    return pair
+  }
+
+  deleteRange(options) {
+    return this.#deleteAll(readRange(readOptions(options, 'a range', RANGE), this.#keys))
+  }
+
+  deletePrefix(prefix) {
+    return this.#deleteAll(readRange({ prefix }, this.#keys))
+  }
+
+  #deleteAll(range) {
+    const verbs = this.#live()
+    const rows = verbs.range(range, Number.POSITIVE_INFINITY, false)
+    for (const [item] of rows) verbs.delete(item)
+    return rows.length
+  }
+
+  /** Reads the first block at once, so that what is wrong with the call is an error of the call. */
+  #walk(range, halves, down = false, limit = Number.POSITIVE_INFINITY) {
+    const rows = this.#live().range(range, Math.min(FIRST_PAIRS, limit), down)
+    return this.#rest(rows, range, halves, down, limit)
+  }
+
+  *#rest(first, range, halves, down, limit) {
+    let wanted = FIRST_PAIRS
+    for (let rows = first, left = limit; ; ) {
+      for (const [, key, value] of rows) {
+        this.#live()
+        yield halves === PAIRS ? [key(), value()] : halves === KEYS ? key() : value()
+      }
+      left -= rows.length
+      if (left <= 0 || rows.length < wanted) return
+      const past = [EXCLUDED, rows.at(-1)[0]]
+      wanted = Math.min(2 * wanted, MOST_PAIRS, left)
+      rows = this.#live().range(down ? { ...range, upper: past } : { ...range, lower: past }, wanted, down)
+    }
+  }
+}
+
+// --- running them
+
+/** Which transaction's function runs, until it first waits. */
+let running
+
+/** Ends a transaction that came to nothing: whether that was a conflict. */
+function giveUp(transaction) {
+  const access = end(transaction)
+  const isConflict = access.hasConflict()
+  access.end()
+  return isConflict
+}
+
+/** Whether it is committed, and not to be run again. */
+function commit(transaction) {
+  const access = end(transaction)
+  try {
+    if (access.hasConflict()) return false
+    access.commit()
+    return true
+  } catch (error) {
+    if (error.code === 'TWINDEX_CONFLICT') return false
+    throw error
+  } finally {
+    access.end()
+  }
+}
+
+function checkRuns(runs) {
+  if (runs < RUNS) return
+  const message = `what the transaction read was changed each of the ${RUNS} times that it ran`
+  throw makeError('TWINDEX_CONFLICT', message)
+}
+
+function runNow(transaction, run) {
+  const outer = running
+  running = transaction
+  try {
+    return run(transaction)
+  } finally {
+    running = outer
+  }
+}
+
+/** Whether an `async` function, or one that returns a promise. */
+const isAsync = (run) => Object.prototype.toString.call(run) === '[object AsyncFunction]'
+
+/**
+ * What `store.transaction(run)` returns. `begin()` gives the access to a new transaction. `tracker` knows, of an `async` function,
+ * whose code runs after it has waited, where the host can know that.
+ */
+export function transact(store, begin, run, tracker = { current() {}, run: runNow }) {
+  readFunction(run, 'a transaction')
+  for (const outer of [running, tracker.current()]) {
+    if (outer?.store !== store || outer.ended) continue
+    const message = 'a transaction of this store is running: write with it, or wait until it has ended'
+    throw makeError('TWINDEX_IN_WRITE', message)
+  }
+  const begun = () => new Transaction(INTERNAL, store, begin())
+  const track = (transaction) => tracker.run(transaction, () => runNow(transaction, run))
+  if (isAsync(run)) return transactLater(begun, track)
+  for (let runs = 1; ; runs++) {
+    const transaction = begun()
+    try {
+      const result = runNow(transaction, run)
+      if (typeof result?.then === 'function') return transactLater(begun, track, transaction, result)
+      if (typeof result?.next === 'function') throw typeError('the function of a transaction is no generator', result)
+      if (commit(transaction)) return result
+    } catch (error) {
+      if (transaction.ended || !giveUp(transaction)) throw error
+    }
+    checkRuns(runs)
+  }
+}
+
+/** The same, of a function that waits. `first` and `result` are of a run that has begun. */
+async function transactLater(begun, track, first, result) {
+  let transaction = first
+  for (let runs = 1; ; runs++) {
+    transaction ??= begun()
+    try {
+      const value = await (runs === 1 && result !== undefined ? result : track(transaction))
+      if (commit(transaction)) return value
+    } catch (error) {
+      if (transaction.ended || !giveUp(transaction)) throw error
+    }
+    transaction = undefined
+    checkRuns(runs)
+  }
+}
