@@ -32,8 +32,7 @@ const MOST_PAIRS = 256
 let give
 let end
 
-const notSupported = (what) =>
-  makeError('TWINDEX_NOT_SUPPORTED', `a table in a transaction has no ${what}`)
+const notSupported = (what) => makeError('TWINDEX_NOT_SUPPORTED', `a table in a transaction has no ${what}`)
 
 /**
  * `access` is the host's:
@@ -388,7 +387,8 @@ export function transact(store, begin, run, tracker = { current() {}, run: runNo
     try {
       const result = runNow(transaction, run)
       if (typeof result?.then === 'function') return transactLater(begun, track, transaction, result)
-      if (typeof result?.next === 'function') throw typeError('the function of a transaction is no generator', result)
+      if (typeof result?.next === 'function')
+        throw typeError('the function of a transaction is no generator', result)
       if (commit(transaction)) return result
     } catch (error) {
       if (transaction.ended || !giveUp(transaction)) throw error

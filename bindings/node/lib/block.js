@@ -89,10 +89,10 @@ export class Reader {
     return this.#show(this.#read(codec), codec, what)
   }
 
-  /** What shows the next item, later. */
-  defer(codec) {
+  /** The next item as it is, and what shows it, later. */
+  defer(codec, what = 'pair') {
     const item = this.#read(codec)
-    return () => this.#show(item, codec, 'pair')
+    return [item, () => this.#show(item, codec, what)]
   }
 
   /** The next two. Where one cannot be shown, both are passed. */
@@ -117,21 +117,30 @@ export class Reader {
   }
 }
 
-/** All results that the native half holds ready, in rows of one item for each codec: each row as a function that shows it. */
-export function takeRows(codecs) {
-  const items = []
+/** All results that the native half holds ready, in rows of one item for each codec, each with what shows it. */
+function takeItems(codecs) {
+  const rows = []
+  let row = []
   for (let isMore = true; isMore; ) {
     const block = nativeTake(collect)
     isMore = moreOf(block) === 1
     const reader = new Reader(block)
-    while (!reader.isEmpty) items.push(reader.defer(codecs[items.length % codecs.length]))
+    while (!reader.isEmpty) {
+      row.push(reader.defer(codecs[row.length]))
+      if (row.length < codecs.length) continue
+      rows.push(row)
+      row = []
+    }
   }
-  const width = codecs.length
-  return Array.from(
-    { length: items.length / width },
-    (_, row) => () => items.slice(row * width, (row + 1) * width).map((show) => show()),
-  )
+  return rows
 }
+
+/** The same, each row as a function that shows it. */
+export const takeRows = (codecs) => takeItems(codecs).map((row) => () => row.map(([, show]) => show()))
+
+/** The same of pairs, as `[item, key, value]`: the key's item, and what shows each half. */
+export const takePairs = ({ keys, values }) =>
+  takeItems([keys, values]).map(([[item, key], [, value]]) => [item, key, value])
 
 /** All results that the native half holds ready, each as the codec shows it. */
 export function takeAll(codec) {

@@ -1,6 +1,5 @@
 // Caches: pairs in a limit of memory, or so many, which may expire.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { deserialize, serialize } from 'node:v8'
 import { accessOf } from './access.js'
 import { takeAll, takeRows } from './block.js'
@@ -19,7 +18,7 @@ import { rangeError, typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
 import { readCount, readOptions, readString } from './shared/options.js'
 import { ownBytes, viewBytes } from './shared/views.js'
-import { later } from './tasks.js'
+import { later, tracking } from './tasks.js'
 import { walkCache } from './walk.js'
 
 const {
@@ -46,20 +45,7 @@ const forgotten = new FinalizationRegistry((handle) => {
   nativeFree(handle)
 })
 
-/** Which computation is running, also after it has waited. While it is in use, every promise of the thread costs more. */
-const running = new AsyncLocalStorage()
-let computing = 0
-const tracker = {
-  current: () => (computing === 0 ? undefined : running.getStore()),
-  async run(flight, compute) {
-    computing++
-    try {
-      return await running.run(flight, compute)
-    } finally {
-      if (--computing === 0) running.disable()
-    }
-  },
-}
+const tracker = tracking()
 
 /** What this thread computes for caches that threads share, by their names. */
 const sharedFlights = new Map()

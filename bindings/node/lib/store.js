@@ -1,20 +1,23 @@
 // Stores.
 
 import { fillBatch, openBatch } from './batch.js'
-import { takeAll } from './block.js'
+import { takeRows } from './block.js'
 import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
-import { crossing, utf8 } from './codecs.js'
+import { utf8 } from './codecs.js'
 import { parseObject } from './crossing.js'
 import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
+import { readNamed } from './named.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
-import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { DEFAULT_CODEC } from './shared/codecs.js'
 import { makeError, rangeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
+import { openSnapshot } from './snapshot.js'
 import { openTable } from './table.js'
 import { LATER, later } from './tasks.js'
+import { runTransaction } from './transaction.js'
 import { Warnings } from './warnings.js'
 
 const forgotten = new FinalizationRegistry(native.freeStore)
@@ -47,32 +50,16 @@ export class Store {
   // --- tables
 
   table(name, options) {
-    readString(name, "a table's name")
-    const read = readOptions(options, 'a table', TABLE)
-    const { index = 'hash', create = true } = read
-    readString(index, 'an index')
+    const { create = true, ...read } = readOptions(options, 'a table', TABLE)
+    const { named, asked } = readNamed(name, read)
     readBoolean(create, 'create')
-    const named = readCodecs(read)
-    const handle = native.openTable(
-      ...[this.#handle, name, index, named.keys?.name, named.values?.name],
-      ...[DEFAULT_CODEC, Number(create)],
-    )
-    try {
-      const names = takeAll(utf8)
-      const { keys, values } = rememberedCodecs(name, named, names)
-      native.table.see(handle, Number(keys.isBytes), Number(values.isBytes))
-      const codecs = { keys: crossing(keys), values: crossing(values) }
-      return openTable(this, { name, index, names, codecs }, handle)
-    } catch (error) {
-      native.table.free(handle)
-      throw error
-    }
+    const handle = native.openTable(this.#handle, ...asked, DEFAULT_CODEC, Number(create))
+    return openTable(this, name, named, handle)
   }
 
   tables() {
     native.tables(this.#handle)
-    const names = takeAll(utf8)
-    return Array.from({ length: names.length / 2 }, (_, at) => names.slice(2 * at, 2 * at + 2))
+    return takeRows([utf8, utf8]).map((show) => show())
   }
 
   dropTable(name) {
@@ -97,6 +84,16 @@ export class Store {
     const batch = openBatch(this, native.openBatch(this.#handle))
     if (fill === undefined) return batch
     return fillBatch(batch, readFunction(fill, 'fill'))
+  }
+
+  // --- snapshots and transactions
+
+  snapshot() {
+    return openSnapshot(this, native.openSnapshot(this.#handle))
+  }
+
+  transaction(run) {
+    return runTransaction(this, this.#handle, run)
   }
 
   // --- dumps and files

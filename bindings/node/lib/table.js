@@ -7,11 +7,12 @@ import { utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
 import { openCursor } from './cursor.js'
 import { booleans, stageAmounts, stageKeys, stagePairs, stageSwaps, takeSums } from './many.js'
+import { crossRange, describe } from './named.js'
 import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import { NO_RANGE, NONE, PREFIX, RANGE, readOptions, readRange, readScan } from './shared/options.js'
+import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 
@@ -36,16 +37,6 @@ const {
 
 const forgotten = new FinalizationRegistry(nativeFree)
 
-/** A range as the native half takes it. */
-function crossRange({ lower: [from, low], upper: [to, high] }, codec) {
-  return {
-    from,
-    low: from === NONE ? undefined : codec.cross(low, KEY),
-    to: to === PREFIX ? NONE : to,
-    high: to === NONE || to === PREFIX ? undefined : codec.cross(high, VALUE),
-  }
-}
-
 const EVERYTHING = crossRange(NO_RANGE)
 
 /** What the package's other classes may see of a table. */
@@ -54,6 +45,8 @@ let isTable
 
 export class Table extends TableLike {
   #handle
+  /** Its store, or its snapshot. */
+  #owner
   #index
   #codecs
   #keys
@@ -75,6 +68,7 @@ export class Table extends TableLike {
     super(store, described, { ...accessOf(handle, codecs, verbs), walk: (halves) => this.#walk(halves) })
     preventClone(this, 'Table')
     this.#handle = handle
+    this.#owner = described.snapshot ?? store
     this.#index = index
     this.#codecs = codecs
     this.#keys = codecs.keys
@@ -187,7 +181,7 @@ export class Table extends TableLike {
 
   #walk(halves) {
     const way = this.#index === 'sorted' ? UP : ANY
-    return new Walk(this, this.#handle, this.#codecs, halves, way, undefined, EVERYTHING)
+    return new Walk(this.#owner, this.#handle, this.#codecs, halves, way, undefined, EVERYTHING)
   }
 
   // --- order
@@ -201,8 +195,19 @@ export class Table extends TableLike {
   scan(options) {
     const { reverse, limit, range } = readScan(options, this.#keys)
     const crossed = crossRange(range, this.#keys)
-    return new Walk(this, this.#handle, this.#codecs, PAIRS, reverse ? DOWN : UP, limit, crossed)
+    return new Walk(this.#owner, this.#handle, this.#codecs, PAIRS, reverse ? DOWN : UP, limit, crossed)
   }
 }
 
-export const openTable = (...rest) => new Table(INTERNAL, ...rest)
+/** The table that the native half has opened by this number, with the codecs that were named. */
+export function openTable(store, name, named, handle, more) {
+  try {
+    const described = describe(name, named)
+    const { keys, values } = described.codecs
+    native.table.see(handle, Number(keys.isBytes), Number(values.isBytes))
+    return new Table(INTERNAL, store, { ...described, ...more }, handle)
+  } catch (error) {
+    nativeFree(handle)
+    throw error
+  }
+}

@@ -1,5 +1,6 @@
 // Work that waits for a disk, with a promise: how to stop waiting for it, and how far it has come.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { native } from './native.js'
 import { onAbort } from './shared/abort.js'
 import { readFunction, readSignal } from './shared/options.js'
@@ -65,5 +66,22 @@ export async function later(options, start, undo) {
     throw cause
   } finally {
     work.then(end, end)
+  }
+}
+
+/** Which of some things a thread is doing, also after that has waited. While it is in use, every promise of the thread costs more. */
+export function tracking() {
+  const running = new AsyncLocalStorage()
+  let count = 0
+  return {
+    current: () => (count === 0 ? undefined : running.getStore()),
+    async run(thing, act) {
+      count++
+      try {
+        return await running.run(thing, act)
+      } finally {
+        if (--count === 0) running.disable()
+      }
+    },
   }
 }

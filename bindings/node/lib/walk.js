@@ -4,8 +4,8 @@ import { BLOCK_ITEMS, collect, isMixed, itemsOf, moreOf, pairsOf, Reader } from 
 import { reasons } from './clone.js'
 import { utf8 } from './codecs.js'
 import { native } from './native.js'
-import { makeError } from './shared/errors.js'
 import { asIterators } from './shared/internal.js'
+import { closedError } from './shared/snapshot.js'
 import { KEYS, PAIRS } from './shared/table.js'
 
 const {
@@ -35,8 +35,8 @@ const uncloneable = reasons.Iterator
 /** An iterator over pairs or their halves. It reads them in blocks, and holds no lock between two. */
 export class Walk {
   #handle
-  /** Keeps its table or cache, and so its store, from being collected until it ends. */
-  #table
+  /** Its store, snapshot or cache, which it keeps from being collected until it ends. */
+  #owner
   #codecs
   #halves
   #areStrings
@@ -48,11 +48,11 @@ export class Walk {
   /** See `preventClone`. */
   uncloneable = uncloneable
 
-  constructor(table, tableHandle, codecs, halves, way, limit, range) {
+  constructor(owner, tableHandle, codecs, halves, way, limit, range) {
     this.#codecs = codecs
     this.#halves = halves
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
-    this.#table = table
+    this.#owner = owner
     const { from, low, to, high } = range ?? {}
     if (range === undefined) {
       this.#handle = nativeOpenCacheWalk(tableHandle, halves)
@@ -73,7 +73,7 @@ export class Walk {
 
   next() {
     const at = this.#at
-    if (this.#table?.store?.closed) this.#fail()
+    if (this.#owner?.closed) this.#fail()
     if (at < this.#ready.length) {
       this.#at = at + 1
       return { value: this.#ready[at], done: false }
@@ -83,7 +83,7 @@ export class Walk {
 
   return(value) {
     this.#end()
-    this.#table = undefined
+    this.#owner = undefined
     this.#ready = NOTHING
     this.#reader = undefined
     return { value, done: true }
@@ -115,8 +115,9 @@ export class Walk {
 
   /** What was read before the store was closed is not given either. */
   #fail() {
+    const error = closedError(this.#owner)
     this.return()
-    throw makeError('TWINDEX_CLOSED', 'the store is closed')
+    throw error
   }
 
   #end() {

@@ -30,6 +30,8 @@ enum Why<'c> {
     Encoding(String),
     /// The store was closed.
     Closed,
+    /// The snapshot was closed.
+    Ended,
     /// Node-API refused: an exception is pending, or the thread is being ended.
     Node(Failed),
     /// A bug of ours.
@@ -74,6 +76,12 @@ impl<'c> Fault<'c> {
         Self::new(Why::Closed)
     }
 
+    /// The snapshot was closed.
+    #[cold]
+    pub(crate) fn ended() -> Self {
+        Self::new(Why::Ended)
+    }
+
     /// A bug of ours.
     #[cold]
     pub(crate) fn bug() -> Self {
@@ -112,6 +120,7 @@ impl<'c> Fault<'c> {
             Why::Range { needed, got } => ("TWINDEX_RANGE", (*needed).into(), Some(*got)),
             Why::Encoding(message) => ("TWINDEX_ENCODING", message.clone(), None),
             Why::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
+            Why::Ended => ("TWINDEX_ENDED", "the snapshot is closed".into(), None),
             Why::Bug => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
             Why::Node(_) if js.is_exception_pending() => return None,
             Why::Node(Failed(status)) => {

@@ -17,9 +17,9 @@
 //! So strings come as UTF-16 and leave as Latin-1 where they are ASCII, short byte arrays go through one buffer
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
 //!
-//! From the bottom up, where no file uses one that comes later: `notices`, `slab`, `encoding`, `js`, `shared`, `inbox`, `cached`,
-//! `fault`, `memory`, `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `pairs`, `call`, `exports` with
-//! the functions, and `module`, which Node finds them by.
+//! From the bottom up, where no file uses one that comes later: `notices`, `encoding`, `js`, `shared`, `inbox`, `cached`, `fault`,
+//! `slab`, `memory`, `crossing`, `input`, `results`, `staged`, `table`, `transacting`, `walk`, `gauge`, `feed`, `state`, `pairs`,
+//! `call`, `exports` with the functions, and `module`, which Node finds them by.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
@@ -43,20 +43,23 @@ mod shared;
 mod slab;
 mod staged;
 mod state;
+mod table;
+mod transacting;
 mod walk;
 
 use std::sync::Arc;
 
 use twindex::Cursor;
-use twindex_durable::{Batch, Table};
+use twindex_durable::Batch;
 
 use cached::Cached;
 use call::Native;
-use exports::{batch, free, prepare, verbs};
+use exports::{batch, free, prepare, transaction, verbs};
 use feed::Reader;
 use gauge::Gauge;
 use pairs::{DELETE, INSERT, REPLACE, UPSERT};
 use state::Computing;
+use table::Table;
 use walk::Walk;
 
 /// Functions by the names that they have in Rust: `open_store` is `openStore` in JavaScript.
@@ -82,6 +85,7 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
                 begin_computation computation_stands end_computation fail_computation poll_computation;
             verbs: open_table table_memory stage take contains_many increment_many compare_and_swap_many;
             scan: open_cursor asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
+            snapshot: open_snapshot open_snapshot_table snapshot_tables snapshot_position close_snapshot;
             cli: run_command_line;
         },
     ),
@@ -103,4 +107,5 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
     ),
     ("table", &verbs::of::<Table>()),
     ("cache", &verbs::of::<Cached>()),
+    ("transaction", &transaction::FUNCTIONS),
 ];

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use twindex::Write;
-use twindex_durable::Table;
 
 use crate::cached::Cached;
 use crate::fault::Fault;
@@ -11,12 +10,22 @@ use crate::memory::collected;
 use crate::results::Results;
 use crate::staged::Staged;
 use crate::state::Thing;
+use crate::table::Table;
 
 /// The verbs that write a pair, as parameters of the functions that JavaScript sees.
 pub(crate) const INSERT: u8 = 0;
 pub(crate) const REPLACE: u8 = 1;
 pub(crate) const UPSERT: u8 = 2;
 pub(crate) const DELETE: u8 = 3;
+
+/// The same as the engine names them.
+pub(crate) const fn write_of(verb: u8) -> Write {
+    match verb {
+        INSERT => Write::Insert,
+        REPLACE => Write::Replace,
+        _ => Write::Upsert,
+    }
+}
 
 /// How long a pair lives: `None` is the cache's time to live, [`Duration::MAX`] for ever.
 pub(crate) type Ttl = Option<Duration>;
@@ -52,11 +61,11 @@ impl Pairs for Table {
     const EXPIRES: bool = false;
 
     fn len(&self) -> usize {
-        Self::len(self)
+        self.in_memory().len()
     }
 
     fn clear<'c>(&self) -> Done<'c, ()> {
-        Ok(Self::clear(self)?)
+        Ok(self.live()?.clear()?)
     }
 
     #[inline]
@@ -70,30 +79,25 @@ impl Pairs for Table {
     }
 
     fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64> {
-        Ok(Self::increment(self, key, by)?)
+        Ok(self.live()?.increment(key, by)?)
     }
 
     #[inline]
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], _: Ttl) -> Done<'c> {
-        Ok(match VERB {
-            INSERT => self.insert(key, value),
-            REPLACE => self.replace(key, value),
-            UPSERT => self.write(Write::Upsert, key, value),
-            _ => self.delete(key),
-        }?)
+        let table = self.live()?;
+        Ok(if VERB == DELETE { table.delete(key) } else { table.write(write_of(VERB), key, value) }?)
     }
 
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
-        Ok(self.compare_and_swap(key, expected, value)?)
+        Ok(self.live()?.compare_and_swap(key, expected, value)?)
     }
 
     fn write_many<'c, const VERB: u8>(&self, staged: &Staged, _: Ttl) -> Done<'c, Vec<bool>> {
-        Ok(match VERB {
-            INSERT => self.insert_many(&staged.pairs()?),
-            REPLACE => self.replace_many(&staged.pairs()?),
-            UPSERT => self.write_many(Write::Upsert, &staged.pairs()?),
-            _ => self.delete_many(&staged.keys()?),
-        }?)
+        let table = self.live()?;
+        if VERB == DELETE {
+            return Ok(table.delete_many(&staged.keys()?)?);
+        }
+        Ok(table.write_many(write_of(VERB), &staged.pairs()?)?)
     }
 
     fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {

@@ -2,6 +2,8 @@
 
 use std::collections::TryReserveError;
 
+use crate::fault::Fault;
+
 /// Things by number. The number of a thing that was closed is not given away again before the JavaScript object
 /// that carries it is gone too, so that no object can ever mean another's thing.
 pub(crate) struct Slab<T> {
@@ -14,6 +16,8 @@ enum Slot<T> {
     /// Closed for now: what it was opened through is about to be.
     Parked(T),
     Closed,
+    /// What it was opened through, a snapshot, is closed, and the store is not.
+    Ended,
     Free,
 }
 
@@ -38,25 +42,28 @@ impl<T> Slab<T> {
         Ok(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 JavaScript objects fit into memory"))
     }
 
-    pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        match self.slots.get(number as usize)? {
-            Slot::Open(thing) => Some(thing),
-            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
+    #[inline]
+    pub(crate) fn get<'c>(&self, number: u32) -> Result<&T, Fault<'c>> {
+        match self.slots.get(number as usize) {
+            Some(Slot::Open(thing)) => Ok(thing),
+            Some(Slot::Ended) => Err(Fault::ended()),
+            _ => Err(Fault::closed()),
         }
     }
 
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        match self.slots.get_mut(number as usize)? {
-            Slot::Open(thing) => Some(thing),
-            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
+    pub(crate) fn get_mut<'c>(&mut self, number: u32) -> Result<&mut T, Fault<'c>> {
+        match self.slots.get_mut(number as usize) {
+            Some(Slot::Open(thing)) => Ok(thing),
+            Some(Slot::Ended) => Err(Fault::ended()),
+            _ => Err(Fault::closed()),
         }
     }
 
-    /// Drops the things for which `is` holds and keeps their numbers.
-    pub(crate) fn close_where(&mut self, is: impl Fn(&T) -> bool) {
+    /// Drops the things for which `is` holds and keeps their numbers. `is_end`: their store goes on.
+    pub(crate) fn close_where(&mut self, is_end: bool, is: impl Fn(&T) -> bool) {
         for slot in &mut self.slots {
             if matches!(slot, Slot::Open(thing) | Slot::Parked(thing) if is(thing)) {
-                *slot = Slot::Closed;
+                *slot = if is_end { Slot::Ended } else { Slot::Closed };
             }
         }
     }
@@ -84,15 +91,13 @@ impl<T> Slab<T> {
         let slot = self.slots.get_mut(number as usize).filter(|slot| matches!(slot, Slot::Open(_)))?;
         match std::mem::replace(slot, Slot::Closed) {
             Slot::Open(thing) => Some(thing),
-            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
+            _ => None,
         }
     }
 
     /// Drops the thing and gives its number back.
     pub(crate) fn free(&mut self, number: u32) {
-        if let Some(slot @ (Slot::Open(_) | Slot::Parked(_) | Slot::Closed)) =
-            self.slots.get_mut(number as usize)
-        {
+        if let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| !matches!(slot, Slot::Free)) {
             *slot = Slot::Free;
             self.free.push(number);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use napi_sys as sys;
 use twindex::Cursor;
 use twindex_cache::{Lead, Waiter};
-use twindex_durable::{Batch, Error, Store, Table};
+use twindex_durable::{Batch, Error, Snapshot, Store};
 
 use crate::cached::Cached;
 use crate::crossing::{Crossing, Region};
@@ -24,11 +24,29 @@ use crate::results::Results;
 use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
 use crate::staged::Staged;
+use crate::table::Table;
+use crate::transacting::Transacting;
 use crate::walk::Walk;
+
+/// What a thing was opened through, by number.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner {
+    pub(crate) store: u32,
+    pub(crate) snapshot: u32,
+}
+
+/// The number of no store and no snapshot.
+pub(crate) const NONE: u32 = u32::MAX;
+
+impl From<u32> for Owner {
+    fn from(store: u32) -> Self {
+        Self { store, snapshot: NONE }
+    }
+}
 
 /// Something that belongs to a store, and how JavaScript sees its pairs.
 pub(crate) struct Of<T> {
-    pub(crate) store: u32,
+    pub(crate) owner: Owner,
     pub(crate) encodings: Encodings,
     pub(crate) thing: T,
 }
@@ -38,9 +56,6 @@ pub(crate) enum Computing {
     Lead(Lead),
     Wait(Waiter),
 }
-
-/// The store of what belongs to none, as a cache.
-pub(crate) const NO_STORE: u32 = u32::MAX;
 
 /// What JavaScript has by number.
 pub(crate) trait Thing: Sized {
@@ -83,12 +98,18 @@ macro_rules! state {
         impl State {
             /// Closes all that was opened through a store.
             pub(crate) fn close_all(&mut self, store: u32) {
-                $(self.$slab.close_where(|of| of.store == store);)*
+                $(self.$slab.close_where(false, |of| of.owner.store == store);)*
+            }
+
+            /// Ends all that was opened through a snapshot, and the snapshot with it.
+            pub(crate) fn end_snapshot(&mut self, snapshot: u32) {
+                $(self.$slab.close_where(true, |of| of.owner.snapshot == snapshot);)*
+                self.snapshots.free(snapshot);
             }
 
             /// Keeps all that was opened through a store from being found, or brings it back.
             pub(crate) fn park_all(&mut self, store: u32, parked: bool) {
-                $(self.$slab.park_where(parked, |of| of.store == store);)*
+                $(self.$slab.park_where(parked, |of| of.owner.store == store);)*
             }
         }
     };
@@ -101,6 +122,8 @@ state! {
     tables: Table,
     caches: Cached,
     computations: Computing,
+    snapshots: Snapshot,
+    transactions: Transacting,
     feeds: Reader,
     gauges: Arc<Gauge>,
 }
@@ -113,24 +136,24 @@ pub(crate) struct Prepared {
 
 impl State {
     pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
-        self.stores.get(number).map(Shared::store).ok_or_else(Fault::closed)
+        self.stores.get(number).map(Shared::store)
     }
 
     /// Gives a thing a number.
     pub(crate) fn add<'c, T: Thing>(
         &mut self,
-        store: u32,
+        owner: impl Into<Owner>,
         encodings: Encodings,
         thing: T,
     ) -> Result<u32, Fault<'c>> {
-        T::all(self).0.add(Of { store, encodings, thing }).map_err(|_| refused())
+        T::all(self).0.add(Of { owner: owner.into(), encodings, thing }).map_err(|_| refused())
     }
 
     /// What a call on one table or cache works with.
     #[inline]
     pub(crate) fn parts<'c, T: Thing>(&mut self, number: u32) -> Result<Parts<'_, T>, Fault<'c>> {
         let (all, Tools { input, results, prepared }) = T::all(self);
-        let table = all.get(number).ok_or_else(Fault::closed)?;
+        let table = all.get(number)?;
         let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
         Ok(Parts { table, input, results, crossing })
     }

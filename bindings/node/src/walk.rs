@@ -32,6 +32,9 @@ pub(crate) enum Way {
     Cache(CacheIter),
 }
 
+/// The way of a walk that goes down, in JavaScript.
+pub(crate) const DOWN: u32 = 2;
+
 /// What a walk returns of each pair.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves {

@@ -1,7 +1,7 @@
 //! Batches of writes that are done all or not at all. The first argument is the number of a batch, the second that of
 //! a table; see [`super::verbs`] for the others.
 
-use twindex_durable::{Batch, Result, Table};
+use twindex_durable::{Batch, Result};
 
 use super::verbs::booleans;
 use crate::call::Call;
@@ -12,6 +12,7 @@ use crate::input::amount;
 use crate::js::Value;
 use crate::pairs::{DELETE, INSERT, REPLACE, UPSERT};
 use crate::state::{Parts, State};
+use crate::table::Table;
 
 /// `openBatch(store)`: the number of a batch.
 pub(crate) fn open_batch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
@@ -29,7 +30,7 @@ fn add<'c>(
     call: &Call<'c>,
     state: &mut State,
     has_value: bool,
-    add: impl FnOnce(&mut Batch, &Table, &[u8], &[u8]) -> Result<()>,
+    add: impl FnOnce(&mut Batch, &twindex_durable::Table, &[u8], &[u8]) -> Result<()>,
 ) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(1))?;
     let Encodings { keys, values } = table.encodings;
@@ -39,9 +40,9 @@ fn add<'c>(
         input.read(call.js, crossing, Region::Value, (Column::Value, values), call.argument(3))?;
     }
     let State { batches, tables, input, .. } = state;
-    let batch = batches.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    let table = tables.get(call.number(1)).ok_or_else(Fault::closed)?;
-    add(&mut batch.thing, &table.thing, &input.key, &input.value)?;
+    let batch = batches.get_mut(call.number(0))?;
+    let table = tables.get(call.number(1))?;
+    add(&mut batch.thing, table.thing.live()?, &input.key, &input.value)?;
     Ok(Value::UNDEFINED)
 }
 

@@ -22,7 +22,7 @@ use crate::js::{Js, Value};
 use crate::memory::Growing;
 use crate::results::single;
 use crate::shared::Refusal;
-use crate::state::{Computing, NO_STORE, Of, Parts, State};
+use crate::state::{Computing, NONE, Of, Parts, State};
 use crate::walk::{Halves, Walk, Way};
 
 // --- the caches themselves
@@ -43,7 +43,7 @@ pub(crate) fn open_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let inbox = inbox(state, call.flag(7));
     let label = call.js.get_bytes(call.argument(6)).unwrap_or_default();
     let cached = Cached::open(call.optional(0)?, numbers(call, 1), label, inbox)?;
-    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), cached)?)?)
+    Ok(call.js.u32(state.add(NONE, Encodings::default(), cached)?)?)
 }
 
 /// `loadCache(source, capacity, maxEntries, ttl, timeToIdle, staleFor, name, hasListener * 2 + isLater)`: the number of a cache from
@@ -168,7 +168,7 @@ pub(crate) fn open_cache_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<
     let halves = Halves::of(call.number(1));
     let &Of { encodings, thing: ref cached, .. } = state.parts::<Cached>(call.number(0))?.table;
     let walk = Walk::new(Way::Cache(cached.cache.iter()), halves, usize::MAX);
-    Ok(call.js.u32(state.add(NO_STORE, encodings, walk)?)?)
+    Ok(call.js.u32(state.add(NONE, encodings, walk)?)?)
 }
 
 // --- what other threads have for this one
@@ -226,7 +226,7 @@ pub(crate) fn begin_computation<'c>(call: &Call<'c>, state: &mut State) -> Answe
         Begun::Wait(waiter) => (PENDING, Computing::Wait(waiter)),
     };
     crossing.note(0, kind);
-    Ok(call.js.u32(state.add(NO_STORE, encodings, computing)?)?)
+    Ok(call.js.u32(state.add(NONE, encodings, computing)?)?)
 }
 
 fn value_of<'c>(js: Js<'c>, crossing: &mut Crossing, encodings: Encodings, value: &[u8]) -> Answer<'c> {
@@ -237,14 +237,14 @@ fn value_of<'c>(js: Js<'c>, crossing: &mut Crossing, encodings: Encodings, value
 /// `computationStands(computation)`: whether the cache would keep its value.
 pub(crate) fn computation_stands<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let of = state.computations.get(call.number(0));
-    Ok(call.js.boolean(matches!(of, Some(Of { thing: Computing::Lead(lead), .. }) if lead.stands()))?)
+    Ok(call.js.boolean(matches!(of, Ok(Of { thing: Computing::Lead(lead), .. }) if lead.stands()))?)
 }
 
 /// `endComputation(computation, value, ttl)`: gives the value to all that wait, and to the cache unless the pair was written or
 /// deleted since, or does not fit.
 pub(crate) fn end_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let State { computations, input, prepared, .. } = state;
-    let of = computations.get(call.number(0)).ok_or_else(Fault::bug)?;
+    let of = computations.get(call.number(0))?;
     let crossing = &prepared.as_ref().ok_or_else(Fault::bug)?.crossing;
     let values = (Column::Value, of.encodings.values);
     input.read(call.js, crossing, Region::Value, values, call.argument(1))?;
@@ -271,7 +271,7 @@ pub(crate) fn poll_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer
     let State { computations, prepared, inbox, .. } = state;
     let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
     let inbox = Arc::clone(inbox.as_ref().ok_or_else(Fault::bug)?);
-    let Some(Of { thing: Computing::Wait(waiter), encodings, .. }) = computations.get_mut(number) else {
+    let Of { thing: Computing::Wait(waiter), encodings, .. } = computations.get_mut(number)? else {
         return Err(Fault::bug());
     };
     let waker = Waker::from(Arc::new(Waiting { inbox, number }));

@@ -5,8 +5,10 @@ pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod cli;
 pub(crate) mod scan;
+pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod task;
+pub(crate) mod transaction;
 pub(crate) mod verbs;
 
 use crate::call::Call;

@@ -3,55 +3,63 @@
 use std::ops::Bound;
 
 use twindex::{Cursor, prefix_range};
-use twindex_durable::Table;
 
 use crate::call::Call;
-use crate::crossing::Region;
-use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
+use crate::crossing::{Crossing, Region};
+use crate::encoding::{BLOCK_ITEMS, Column, Encoding, Encodings};
 use crate::fault::{Answer, Fault};
-use crate::input::trim;
+use crate::input::{Input, trim};
 use crate::js::Value;
 use crate::memory::refused;
 use crate::results::{More, single};
 use crate::state::{Of, Parts, State};
-use crate::walk::{Halves, Walk, Way, fill, pass};
+use crate::table::Table;
+use crate::walk::{DOWN, Halves, Walk, Way, fill, pass};
 
 /// The bounds of the keys that a cursor passes.
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range in `(from, low, to, high)` from argument `first` on: `from` is 0 for none, 1 for `low` and after, 2 for
-/// after `low`, 3 for what begins with `low`; `to` is 0 for none, 1 for up to `high`, 2 for before `high`.
-fn range<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Range, Fault<'c>> {
-    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
-    let keys = table.encodings.keys;
-    let from = call.number(first);
-    if from != 0 {
-        input.read(call.js, crossing, Region::Key, (Column::Key, keys), call.argument(first + 1))?;
-    }
-    let lower = match from {
-        1 => Bound::Included(input.key.clone()),
-        2 => Bound::Excluded(input.key.clone()),
-        3 => return Ok(prefix_range(&input.key)),
+/// after `low`, 3 for what begins with `low`; `to` is 0 for none, 1 for up to `high`, 2 for before `high`, 3 for up to the end of
+/// what begins with `high`.
+pub(super) fn range<'c>(
+    call: &Call<'c>,
+    (input, crossing): (&mut Input, &Crossing),
+    keys: Encoding,
+    first: usize,
+) -> Result<Range, Fault<'c>> {
+    let mut read = |at: usize, region| {
+        let kind = call.number(at);
+        if kind != 0 {
+            input.read(call.js, crossing, region, (Column::Key, keys), call.argument(at + 1))?;
+        }
+        Ok::<_, Fault<'c>>(kind)
+    };
+    let (from, to) = (read(first, Region::Key)?, read(first + 2, Region::Value)?);
+    let bound = |kind, key: &Vec<u8>| match kind {
+        1 => Bound::Included(key.clone()),
+        2 => Bound::Excluded(key.clone()),
         _ => Bound::Unbounded,
     };
-    let to = call.number(first + 2);
-    if to != 0 {
-        input.read(call.js, crossing, Region::Value, (Column::Key, keys), call.argument(first + 3))?;
+    let (mut lower, mut upper) = (bound(from, &input.key), bound(to, &input.value));
+    if from == 3 {
+        let (start, end) = prefix_range(&input.key);
+        lower = start;
+        if to == 0 {
+            upper = end;
+        }
     }
-    let upper = match to {
-        1 => Bound::Included(input.value.clone()),
-        2 => Bound::Excluded(input.value.clone()),
-        _ => Bound::Unbounded,
-    };
+    if to == 3 {
+        upper = prefix_range(&input.value).1;
+    }
     Ok((lower, upper))
 }
 
 fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
-    let (lower, upper) = range(call, state, first)?;
-    let table = state.parts::<Table>(call.number(0))?.table;
-    let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-    let thing = table.thing.cursor(bounds)?;
-    Ok(Of { store: table.store, encodings: table.encodings, thing })
+    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
+    let range = range(call, (input, crossing), table.encodings.keys, first)?;
+    let thing = table.thing.in_memory().try_cursor(range)?;
+    Ok(Of { owner: table.owner, encodings: table.encodings, thing })
 }
 
 // --- cursors
@@ -82,7 +90,7 @@ type Step = fn(&mut Cursor) -> Option<(&[u8], &[u8])>;
 
 fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
     let State { cursors, input, prepared, pair_value, .. } = state;
-    let cursor = cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let cursor = cursors.get_mut(call.number(0))?;
     let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
     let encodings = cursor.encodings;
     let Some((key, value)) = step(&mut cursor.thing) else { return Ok(Value::UNDEFINED) };
@@ -105,7 +113,7 @@ fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
 
 /// `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
 pub(crate) fn pair_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let values = state.cursors.get(call.number(0)).ok_or_else(Fault::closed)?.encodings.values;
+    let values = state.cursors.get(call.number(0))?.encodings.values;
     let mut value = std::mem::take(&mut state.pair_value);
     let answer = single(call.js, state.crossing()?, Column::Value, values, &value);
     trim(&mut value);
@@ -125,7 +133,7 @@ pub(crate) fn desc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'
 
 fn steps<'c>(call: &Call<'c>, state: &mut State, is_down: bool) -> Answer<'c> {
     let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
-    let cursor = state.cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let cursor = state.cursors.get_mut(call.number(0))?;
     state.results.begin(cursor.encodings, Halves::BOTH.columns());
     let is_more =
         fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, |cursor, limit, results| {
@@ -145,9 +153,6 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More
 
 // --- walks
 
-/// The way of a walk that goes down, in JavaScript.
-const DOWN: u32 = 2;
-
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
@@ -155,24 +160,24 @@ pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
-        0 => Way::Any(state.parts::<Table>(call.number(0))?.table.thing.iter()?),
+        0 => Way::Any(state.parts::<Table>(call.number(0))?.table.thing.in_memory().iter()),
         way => Way::Along(cursor(call, state, 4)?.thing, way == DOWN),
     };
     let table = state.parts::<Table>(call.number(0))?.table;
-    let (store, encodings) = (table.store, table.encodings);
-    Ok(call.js.u32(state.add(store, encodings, Walk::new(way, halves, left))?)?)
+    let (owner, encodings) = (table.owner, table.encodings);
+    Ok(call.js.u32(state.add(owner, encodings, Walk::new(way, halves, left))?)?)
 }
 
 /// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
 /// has to be freed. Where they are too large for one block, there is a walk to the others.
 pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { store, encodings, thing } = cursor(call, state, 4)?;
+    let Of { owner, encodings, thing } = cursor(call, state, 4)?;
     let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
     let mut walk = Walk::short(Way::Along(thing, call.number(1) == DOWN), limit);
     state.results.begin(encodings, Halves::BOTH.columns());
     state.results.expect_one_block();
     let more = if walk.fill(&mut state.results) {
-        More::Walk(state.add(store, encodings, walk)?)
+        More::Walk(state.add(owner, encodings, walk)?)
     } else {
         More::Nothing
     };
@@ -181,7 +186,7 @@ pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `walk(walk, collect)`: the next block.
 pub(crate) fn walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0))?;
     state.results.begin(*encodings, walk.halves.columns());
     let is_more = walk.fill(&mut state.results);
     take_block(call, state, 1, if is_more { More::Elsewhere } else { More::Nothing })

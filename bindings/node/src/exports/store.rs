@@ -230,7 +230,8 @@ pub(crate) fn position<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `stats(store)`: an object as JSON. Times are in milliseconds since 1970.
 pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let it = state.store(call.number(0))?.stats();
+    let store = state.store(call.number(0))?;
+    let (it, open) = (store.stats(), store.in_memory().snapshot_stats());
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
     let since_epoch =
         |time: Option<SystemTime>| time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(millis);
@@ -238,6 +239,9 @@ pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         "tables": it.tables,
         "pairs": it.pairs,
         "memory": it.memory,
+        "snapshots": open.snapshots,
+        "keptBytes": open.kept_bytes,
+        "transactions": open.transactions,
         "dumpBytes": it.dump_bytes,
         "logBytes": it.log_bytes,
         "unsyncedBytes": it.unsynced_bytes,

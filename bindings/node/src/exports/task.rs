@@ -20,7 +20,7 @@ use crate::js::{Deferred, Js, Value, check};
 use crate::memory::refused;
 use crate::notices;
 use crate::shared::{Refusal, Shared};
-use crate::state::{NO_STORE, State};
+use crate::state::{NONE, State};
 
 /// What a task ends with.
 pub(crate) enum Outcome {
@@ -129,7 +129,7 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             Value::UNDEFINED
         }
         Outcome::Store(shared) => js.u32(state.stores.add(shared).map_err(|_| refused())?)?,
-        Outcome::Cache(cached) => js.u32(state.add(NO_STORE, Encodings::default(), cached)?)?,
+        Outcome::Cache(cached) => js.u32(state.add(NONE, Encodings::default(), cached)?)?,
         Outcome::Count(count) => js.u64(count)?,
         Outcome::Bytes(bytes) => js.adopt(bytes)?,
         Outcome::Changes(block) if block.batches.is_empty() => Value::UNDEFINED,
@@ -190,7 +190,7 @@ pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gaug
 
 /// `openGauge()`: the number of a gauge.
 pub(crate) fn open_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), Arc::<Gauge>::default())?)?)
+    Ok(call.js.u32(state.add(NONE, Encodings::default(), Arc::<Gauge>::default())?)?)
 }
 
 /// `gaugePairs(gauge)`: the pairs that the task has come past.

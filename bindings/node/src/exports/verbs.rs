@@ -6,7 +6,7 @@
 //! arguments are converted and checked before the first write.
 
 use twindex::{IndexKind, TableOptions};
-use twindex_durable::Table;
+use twindex_durable::Error;
 
 use super::free;
 use crate::cached::duration;
@@ -21,6 +21,7 @@ use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Ttl, UPSERT};
 use crate::results::{More, Results, single};
 use crate::staged::Staged;
 use crate::state::{Of, Parts, State};
+use crate::table::Table;
 
 /// The functions of either kind.
 pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
@@ -48,33 +49,87 @@ pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
 
 // --- the things themselves
 
-/// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs are then
-/// results to take. Where `keys` or `values` is `undefined`, a table that is there keeps its codec, and a new one gets
-/// the one called `default`.
+/// A table by name, with the index and codecs that it is asked for with.
+pub(super) struct Wanted {
+    pub(super) name: String,
+    index: Option<IndexKind>,
+    codecs: [Option<String>; 2],
+}
+
+impl Wanted {
+    /// From arguments 1 to 4: `name, index, keys, values`, of which only the name has to be there.
+    pub(super) fn read<'c>(call: &Call<'c>) -> Result<Self, Fault<'c>> {
+        let index = call.optional(2)?.map(|index| index.parse()).transpose()?;
+        Ok(Self { name: call.string(1)?, index, codecs: [call.optional(3)?, call.optional(4)?] })
+    }
+
+    /// That a table is as asked for. `bytes` shows any codec.
+    pub(super) fn check(&self, table: &twindex::Table) -> Result<(), twindex::Error> {
+        let (name, has) = (table.name(), table.index());
+        if let Some(needs) = self.index.filter(|&needs| needs != has) {
+            return Err(twindex::Error::WrongIndex { table: name.into(), has, needs });
+        }
+        let (keys, values) = table.codecs();
+        for ((of, has), needs) in [("keys", keys), ("values", values)].into_iter().zip(&self.codecs) {
+            if let Some(needs) = needs.clone().filter(|needs| needs != has && needs != "bytes") {
+                return Err(twindex::Error::WrongCodec { table: name.into(), of, has: has.into(), needs });
+            }
+        }
+        Ok(())
+    }
+
+    /// The options for a store; `default` is the codec of a new table where none was asked for.
+    fn options<'n>(&'n self, index: IndexKind, default: &'n str) -> TableOptions<'n> {
+        let [keys, values] = &self.codecs;
+        let options = TableOptions::new(index);
+        let options = match keys {
+            Some(keys) => options.keys(keys),
+            None => options.keys_if_new(default),
+        };
+        match values {
+            Some(values) => options.values(values),
+            None => options.values_if_new(default),
+        }
+    }
+
+    /// Leaves the names of the table's codecs and index as results to take.
+    pub(super) fn tell(&self, table: &twindex::Table, results: &mut Results) {
+        let (keys, values) = table.codecs();
+        results.set_names([keys, values, table.index().name()]);
+    }
+}
+
+/// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs and index are then
+/// results to take. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
 pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (keys, values, default) = (call.optional(3)?, call.optional(4)?, call.string(5)?);
-    let options = TableOptions::new(call.string(2)?.parse::<IndexKind>()?).create(call.flag(6));
-    let options = match &keys {
-        Some(keys) => options.keys(keys),
-        None => options.keys_if_new(&default),
+    let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
+    let store = state.store(owner)?;
+    let table = loop {
+        let index = match wanted.index {
+            Some(index) => index,
+            None => store.find_table(&wanted.name)?.map_or(IndexKind::Hash, |table| table.index()),
+        };
+        let options = wanted.options(index, &default).create(call.flag(6));
+        match store.table_with(&wanted.name, options) {
+            // Another thread has just made it, with the other index.
+            Err(Error::Engine(twindex::Error::WrongIndex { .. })) if wanted.index.is_none() => {}
+            opened => break Table::from(opened?),
+        }
     };
-    let options = match &values {
-        Some(values) => options.values(values),
-        None => options.values_if_new(&default),
-    };
-    let store = call.number(0);
-    let table = state.store(store)?.table_with(&call.string(1)?, options)?;
-    let (keys, values) = table.codecs();
-    state.results.set_names([keys, values]);
-    Ok(call.js.u32(state.add(store, Encodings::default(), table)?)?)
+    wanted.tell(table.in_memory(), &mut state.results);
+    Ok(call.js.u32(state.add(owner, Encodings::default(), table)?)?)
 }
 
 /// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
 fn see<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
-    let of = T::all(state).0.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    of.encodings = Encodings { keys: encoding(1), values: encoding(2) };
+    T::all(state).0.get_mut(call.number(0))?.encodings = see_as(call, 1);
     Ok(Value::UNDEFINED)
+}
+
+/// What two arguments say of how pairs cross.
+pub(super) fn see_as(call: &Call<'_>, first: usize) -> Encodings {
+    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
+    Encodings { keys: encoding(first), values: encoding(first + 1) }
 }
 
 /// `size(table)`: the number of pairs.
@@ -84,7 +139,7 @@ fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `tableMemory(table)`: in bytes.
 pub(crate) fn table_memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.usize(state.parts::<Table>(call.number(0))?.table.thing.memory())?)
+    Ok(call.js.usize(state.parts::<Table>(call.number(0))?.table.thing.in_memory().memory())?)
 }
 
 /// `clear(table)`
@@ -223,7 +278,7 @@ pub(crate) fn contains_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c
 /// `compareAndSwapMany()`: whether each was as expected.
 pub(crate) fn compare_and_swap_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let done =
-        run::<Table, _>(state, |of, staged, _| Ok(of.thing.compare_and_swap_many(&staged.swaps()?)?))?;
+        run::<Table, _>(state, |of, staged, _| Ok(of.thing.live()?.compare_and_swap_many(&staged.swaps()?)?))?;
     booleans(call.js, &done)
 }
 
@@ -242,7 +297,7 @@ fn select_many<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn increment_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run::<Table, _>(state, |of, staged, results| {
         results.begin(Encodings::default(), &[]);
-        let sums = of.thing.increment_many(&staged.amounts()?)?;
+        let sums = of.thing.live()?.increment_many(&staged.amounts()?)?;
         results.set_sums(sums.into_iter().zip(staged.bigints()));
         results.check()?;
         Ok(results.len())

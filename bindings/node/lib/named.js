@@ -1,0 +1,35 @@
+// Tables by name, and ranges, as the native half takes and gives them.
+
+import { takeAll } from './block.js'
+import { crossing, utf8 } from './codecs.js'
+import { KEY, VALUE } from './crossing.js'
+import { readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { NONE, PREFIX, readString } from './shared/options.js'
+
+/** What the native half is asked for a table: its name, and what the options name. */
+export function readNamed(name, { index, keys, values }) {
+  readString(name, "a table's name")
+  if (index !== undefined) readString(index, 'an index')
+  const named = readCodecs({ keys, values })
+  return { named, asked: [name, index, named.keys?.name, named.values?.name] }
+}
+
+/** What the native half leaves of a table that it has opened, with its codecs or those that were named. */
+export function describe(name, named) {
+  const [keyName, valueName, index] = takeAll(utf8)
+  const names = [keyName, valueName]
+  const { keys, values } = rememberedCodecs(name, named, names)
+  return { name, index, names, codecs: { keys: crossing(keys), values: crossing(values) } }
+}
+
+/** A range as the native half takes it. */
+export function crossRange({ lower: [from, low], upper: [to, high] }, codec) {
+  // The native half finds both ends of a prefix by the lower one.
+  const isUpper = to !== NONE && !(from === PREFIX && to === PREFIX)
+  return {
+    from,
+    low: from === NONE ? undefined : codec.cross(low, KEY),
+    to: isUpper ? to : NONE,
+    high: isUpper ? codec.cross(high, VALUE) : undefined,
+  }
+}

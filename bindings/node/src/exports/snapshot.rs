@@ -1,0 +1,48 @@
+//! Snapshots. The first argument is the number of one.
+
+use twindex_durable::Result;
+
+use super::verbs::Wanted;
+use crate::call::Call;
+use crate::encoding::Encodings;
+use crate::fault::{Answer, Fault};
+use crate::js::Value;
+use crate::state::{Owner, State};
+use crate::table::Table;
+
+/// `openSnapshot(store)`: the number of a snapshot.
+pub(crate) fn open_snapshot<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let store = call.number(0);
+    let snapshot = state.store(store)?.snapshot()?;
+    Ok(call.js.u32(state.add(store, Encodings::default(), snapshot)?)?)
+}
+
+/// `openSnapshotTable(snapshot, name, index, keys, values)`: the number of a table; results as of `openTable`.
+pub(crate) fn open_snapshot_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let wanted = Wanted::read(call)?;
+    let snapshot = call.number(0);
+    let of = state.snapshots.get(snapshot)?;
+    let (owner, table) = (Owner { snapshot, ..of.owner }, of.thing.table(&wanted.name)?);
+    wanted.check(table.as_table())?;
+    wanted.tell(table.as_table(), &mut state.results);
+    Ok(call.js.u32(state.add(owner, Encodings::default(), Table::from(&table))?)?)
+}
+
+/// `snapshotTables(snapshot)`: results as of `tables`.
+pub(crate) fn snapshot_tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let tables = state.snapshots.get(call.number(0))?.thing.tables()?;
+    state.results.set_names(tables.iter().flat_map(|table| [table.name(), table.index().name()]));
+    Ok(call.js.usize(state.results.len())?)
+}
+
+/// `snapshotPosition(snapshot)`: as `position`.
+pub(crate) fn snapshot_position<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let position: Result<_> = state.snapshots.get(call.number(0))?.thing.position();
+    Ok(call.js.text(position?.to_string().as_bytes()).ok_or_else(Fault::bug)??)
+}
+
+/// `closeSnapshot(snapshot)`: lets go of it and all that was opened through it, and of its number.
+pub(crate) fn close_snapshot<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.end_snapshot(call.number(0));
+    Ok(Value::UNDEFINED)
+}

@@ -1,0 +1,51 @@
+//! Transactions that are open, with their tables.
+
+use twindex_durable::{Error, Result, Store, Table, Transaction};
+
+use crate::encoding::Encodings;
+use crate::fault::Fault;
+
+/// A transaction, and the tables that it has opened, by number.
+pub(crate) struct Transacting {
+    transaction: Transaction,
+    tables: Vec<(Table, Encodings)>,
+    /// Whether a verb has met a conflict: then it can only be begun again.
+    pub(crate) has_conflict: bool,
+}
+
+impl Transacting {
+    pub(crate) fn begin(store: &Store) -> Result<Self> {
+        Ok(Self { transaction: store.begin()?, tables: Vec::new(), has_conflict: false })
+    }
+
+    /// The table called `name`.
+    pub(crate) fn find(&self, name: &str) -> Result<Table> {
+        self.transaction.table(name)
+    }
+
+    /// Gives a table a number.
+    pub(crate) fn add(&mut self, table: Table) -> u32 {
+        self.tables.push((table, Encodings::default()));
+        self.tables.len() as u32 - 1
+    }
+
+    pub(crate) fn encodings<'c>(&mut self, table: u32) -> std::result::Result<&mut Encodings, Fault<'c>> {
+        self.tables.get_mut(table as usize).map(|(_, encodings)| encodings).ok_or_else(Fault::bug)
+    }
+
+    /// Does something with one of its tables.
+    pub(crate) fn run<'c, T>(
+        &mut self,
+        table: u32,
+        verb: impl FnOnce(&mut Transaction, &Table) -> Result<T>,
+    ) -> std::result::Result<T, Fault<'c>> {
+        let (table, _) = self.tables.get(table as usize).ok_or_else(Fault::bug)?;
+        let done = verb(&mut self.transaction, table);
+        self.has_conflict |= matches!(done, Err(Error::Engine(twindex::Error::Conflict { .. })));
+        Ok(done?)
+    }
+
+    pub(crate) fn commit(self) -> Result<()> {
+        self.transaction.commit()
+    }
+}
