@@ -12,6 +12,8 @@ export const readThere = (name, options, what) => [
   readOptions(options, what, THERE),
 ]
 
+const UNCLONEABLE = Symbol('a Twindex Snapshot stays in its thread')
+
 /**
  * `access` is the host's: `open(snapshot, name, options)` gives a table, whose writes fail with `TWINDEX_READ_ONLY`, and whose reads
  * with `TWINDEX_ENDED` once `close()` was called; `tables()`; `position()`.
@@ -20,6 +22,8 @@ export class Snapshot {
   #store
   #access
   #isClosed = false
+  /** `structuredClone` and `postMessage` refuse a symbol, and name it. */
+  uncloneable = UNCLONEABLE
 
   constructor(internal, store, access) {
     checkInternal(internal, 'Snapshot', 'store.snapshot()')

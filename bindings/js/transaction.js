@@ -2,7 +2,7 @@
 
 import { checkDecimal } from './amounts.js'
 import { makeError, typeError } from './errors.js'
-import { checkInternal, INTERNAL } from './internal.js'
+import { checkInternal, INSPECT, INTERNAL } from './internal.js'
 import {
   EXCLUDED,
   NO_RANGE,
@@ -15,7 +15,7 @@ import {
   readTuple,
 } from './options.js'
 import { readThere } from './snapshot.js'
-import { KEYS, PAIRS, TableLike, VALUES } from './table.js'
+import { KEYS, PAIRS, TableLike } from './table.js'
 
 /** The verbs that write a pair, as the hosts number them. */
 const INSERT = 0
@@ -32,6 +32,8 @@ const MOST_PAIRS = 256
 let give
 let end
 
+const UNCLONEABLE = Symbol('a Twindex Transaction stays in its thread')
+
 const notSupported = (what) => makeError('TWINDEX_NOT_SUPPORTED', `a table in a transaction has no ${what}`)
 
 /**
@@ -45,6 +47,8 @@ const notSupported = (what) => makeError('TWINDEX_NOT_SUPPORTED', `a table in a 
 export class Transaction {
   #store
   #access
+  /** As of a snapshot. */
+  uncloneable = UNCLONEABLE
 
   constructor(internal, store, access) {
     checkInternal(internal, 'Transaction', 'store.transaction()')
@@ -82,6 +86,10 @@ export class Transaction {
 
   get [Symbol.toStringTag]() {
     return 'Transaction'
+  }
+
+  [INSPECT](_depth, options, inspect) {
+    return `Transaction ${inspect({ ended: this.ended }, options)}`
   }
 }
 

@@ -174,13 +174,21 @@ export class Changes {
   }
 
   async next() {
-    const value = await this.#inTurn(true)
+    const value = await this.#inTurn(Number.POSITIVE_INFINITY)
     return { value, done: value === undefined }
   }
 
   /** The next batch if it is there already. */
   async poll() {
-    return this.#inTurn(false)
+    return this.#inTurn(0)
+  }
+
+  /** The next batch, or `undefined` where none came for so many milliseconds. */
+  async wait(timeout = Number.POSITIVE_INFINITY) {
+    if (typeof timeout !== 'number' || !(timeout >= 0)) {
+      throw typeError('a timeout is a number of milliseconds from 0 on', timeout)
+    }
+    return this.#inTurn(performance.now() + timeout)
   }
 
   async return(value) {
@@ -211,21 +219,22 @@ export class Changes {
     return 'Changes'
   }
 
-  #inTurn(waits) {
-    const turn = this.#last.then(() => this.#next(waits))
+  #inTurn(end) {
+    const turn = this.#last.then(() => this.#next(end))
     this.#last = turn.catch(() => {})
     return turn
   }
 
-  async #next(waits) {
+  async #next(end) {
     const stop = this.#signal && onAbort(this.#signal, () => this.#wake?.())
     try {
       for (let pause = SHORTEST_MS; ; pause = Math.min(2 * pause, LONGEST_MS)) {
         if (this.#isEnded) return undefined
         this.#throwIfAborted()
         const batch = this.#decoded() ?? (await this.#polled())
-        if (batch !== undefined || !waits) return batch
-        if (!this.#isEnded && !this.#signal?.aborted) await this.#sleep(pause)
+        const left = end - performance.now()
+        if (batch !== undefined || left <= 0) return batch
+        if (!this.#isEnded && !this.#signal?.aborted) await this.#sleep(Math.min(pause, left))
       }
     } finally {
       stop?.()

@@ -1,7 +1,6 @@
 // Snapshots.
 
 import { takeRows } from './block.js'
-import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { readNamed } from './named.js'
 import { native } from './native.js'
@@ -29,7 +28,6 @@ export function openSnapshot(store, handle) {
       native.closeSnapshot(handle)
     },
   })
-  preventClone(snapshot, 'Snapshot')
   forgotten.register(snapshot, handle, token)
   return snapshot
 }

@@ -121,6 +121,9 @@ test('a store tells of itself and of its file', async () => {
     compactions: 0,
     behindBytes: 0,
     compacting: false,
+    snapshots: 0,
+    keptBytes: 0,
+    transactions: 0,
     ...nothing,
   }
   assert.deepEqual(rest, {

@@ -1,0 +1,449 @@
+// Snapshots and transactions, as far as JavaScript has a part in them: what the engine promises of them is tested there.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DELETE, open, openSync, Store } from 'twindex'
+import { code, newPath, remote, thread, until } from './helpers.js'
+
+const names = ['a', 'b', 'c', 'd']
+
+/** A store with a table of each index, whatever it is kept in. */
+function filled(store = new Store()) {
+  const hash = store.table('hash', { values: 'int' })
+  const sorted = store.table('sorted', { index: 'sorted', keys: 'tuple', values: 'json' })
+  for (const [n, name] of names.entries()) {
+    hash.set(name, n)
+    sorted.set([name, n], { n })
+  }
+  return { store, hash, sorted }
+}
+
+const WAYS = {
+  'in memory': () => new Store(),
+  shared: () => new Store({ shared: 'snapshots' }),
+  'in a file': () => openSync(newPath()),
+  'in a file without a log': () => openSync(newPath(), { durability: 'none' }),
+}
+
+for (const [where, make] of Object.entries(WAYS)) {
+  test(`a snapshot of a store ${where} shows one moment with all verbs that read`, async () => {
+    const { store, hash, sorted } = filled(make())
+    const snapshot = store.snapshot()
+    hash.upsertMany(names.map((name) => [name, 99]))
+    sorted.clear()
+    store.dropTable('hash')
+    store.table('later')
+    const [then, order] = [snapshot.table('hash'), snapshot.table('sorted')]
+    assert.deepEqual([then.name, then.index, then.codecs], ['hash', 'hash', { keys: 'str', values: 'int' }])
+    assert.deepEqual([then.store, snapshot.store], [store, store])
+    assert.deepEqual([then.get('b'), then.select('x'), then.has('a'), then.size], [1, undefined, true, 4])
+    assert.deepEqual(
+      [then.selectMany(['d', 'x']), then.containsMany(['d', 'x'])],
+      [
+        [3, undefined],
+        [true, false],
+      ],
+    )
+    assert.deepEqual(new Map(then), new Map(names.map((name, n) => [name, n])))
+    assert.deepEqual([...order.keys()].flat(), ['a', 0, 'b', 1, 'c', 2, 'd', 3])
+    assert.deepEqual(
+      [...order.values()].map(({ n }) => n),
+      [0, 1, 2, 3],
+    )
+    assert.deepEqual([...order.scan({ gte: ['b'], reverse: true, limit: 1 })], [[['d', 3], { n: 3 }]])
+    assert.deepEqual(order.cursor({ prefix: ['b'] }).scanAscNext(), [['b', 1], { n: 1 }])
+    let sum = 0
+    then.forEach((n) => {
+      sum += n
+    })
+    assert.equal(sum, 6)
+    assert.equal(
+      snapshot.table('sorted', { keys: 'view', values: 'bytes' }).values().next().value.toString(),
+      '{"n":0}',
+    )
+    assert.deepEqual(snapshot.tables(), [
+      ['hash', 'hash'],
+      ['sorted', 'sorted'],
+    ])
+    const { snapshots, keptBytes } = store.stats()
+    assert.ok(snapshots === 1 && keptBytes > 0)
+    snapshot.close()
+    assert.deepEqual([store.stats().snapshots, store.stats().keptBytes], [0, 0])
+    await store.close()
+  })
+}
+
+test('what a snapshot cannot do is a clear error, and its end ends all that was opened through it', () => {
+  const { store } = filled()
+  const snapshot = store.snapshot()
+  store.table('later')
+  const table = snapshot.table('sorted')
+  const [cursor, walk] = [table.cursor(), table.entries()]
+  walk.next()
+  for (const [work, error] of [
+    [() => snapshot.table('later'), code('NO_TABLE')],
+    [() => snapshot.table('hash', { index: 'sorted' }), code('WRONG_INDEX')],
+    [() => snapshot.table('hash', { index: 'tree' }), code('UNKNOWN_INDEX')],
+    [
+      () => snapshot.table('hash', { values: 'json' }),
+      code('WRONG_CODEC', { message: /"hash".*"int".*"json"/ }),
+    ],
+    [() => snapshot.table('hash', { create: true }), code('RANGE', { message: /create/ })],
+    [() => snapshot.table(1), code('TYPE')],
+    [() => snapshot.table('hash').scan(), code('WRONG_INDEX')],
+    [() => snapshot.position, code('NO_FILE')],
+    [() => structuredClone(snapshot), { name: 'DataCloneError', message: /Snapshot stays in its thread/ }],
+    [() => new snapshot.constructor(), code('TYPE', { message: /store\.snapshot\(\)/ })],
+    ...[
+      () => table.set(['x'], 1),
+      () => table.insertMany([[['x'], 1]]),
+      () => table.delete(['a', 0]),
+      () => table.deleteMany([['a', 0]]),
+      () => table.compareAndSwap(['a', 0], { n: 0 }, 1),
+      () => table.compareAndSwapMany([[['a', 0], { n: 0 }, 1]]),
+      () => table.alter(['a', 0], () => DELETE),
+      () => table.clear(),
+      () => snapshot.table('hash').increment('a'),
+      () => snapshot.table('hash').incrementMany([['a', 1]]),
+      () => store.batch((batch) => batch.set(table, ['x'], 1)),
+    ].map((work) => [work, code('READ_ONLY', { message: /snapshot/ })]),
+  ])
+    assert.throws(work, error, String(work))
+  assert.equal(table.size, 4)
+  snapshot[Symbol.dispose]()
+  snapshot.close()
+  assert.equal(snapshot.closed, true)
+  const uses = [
+    () => snapshot.table('sorted'),
+    () => snapshot.tables(),
+    () => table.get(['a', 0]),
+    () => table.size,
+    () => table.entries(),
+    () => walk.next(),
+    () => cursor.scanAscNext(),
+  ]
+  for (const work of uses)
+    assert.throws(work, code('ENDED', { message: 'the snapshot is closed' }), String(work))
+  assert.equal(store.table('hash').get('a'), 0)
+  // A number that is given away again means another snapshot, and none of the old tables.
+  const again = store.snapshot()
+  assert.throws(() => table.size, code('ENDED'))
+  const [open, walking] = [again.table('sorted'), again.table('hash').entries()]
+  walking.next()
+  store.closeSync()
+  for (const work of [
+    () => again.table('hash'),
+    () => open.size,
+    () => walking.next(),
+    () => store.snapshot(),
+  ])
+    assert.throws(work, code('CLOSED'), String(work))
+  again.close()
+})
+
+test('the feed from a snapshot has what came after it, and nothing before', async () => {
+  const { store, hash } = filled(await open(newPath()))
+  const snapshot = store.snapshot()
+  hash.set('e', 4)
+  const { changes } = await store.changes(snapshot.position).poll()
+  assert.deepEqual(changes, [{ kind: 'put', table: 'hash', key: 'e', value: 4 }])
+  snapshot.close()
+  await store.close()
+})
+
+test('a follower has snapshots, and transactions that only read', async () => {
+  const path = newPath()
+  const writer = await remote(path)
+  await writer.tell('many', 10)
+  const copy = await open(path, { readOnly: true })
+  const snapshot = copy.snapshot()
+  await writer.tell('many', 20)
+  await copy.refresh()
+  assert.deepEqual([snapshot.table('users').size, copy.table('users').size], [10, 20])
+  assert.equal(typeof snapshot.position, 'string')
+  assert.equal(
+    copy.transaction((tx) => tx.table('users').has('none')),
+    false,
+  )
+  assert.throws(() => copy.transaction((tx) => tx.table('users').set('a', 'b')), code('READ_ONLY'))
+  await writer.end()
+  await copy.close()
+})
+
+test('what is forgotten gives back what it keeps', async () => {
+  const { store } = filled()
+  ;(() => {
+    store.snapshot().table('hash').entries().next()
+    store.transaction((tx) => {
+      tx.table('hash').get('a')
+      return new Promise(() => {})
+    })
+  })()
+  assert.deepEqual([store.stats().snapshots, store.stats().transactions], [1, 1])
+  await until('both are collected', () => {
+    globalThis.gc()
+    const { snapshots, transactions } = store.stats()
+    return snapshots === 0 && transactions === 0
+  })
+})
+
+// --- transactions
+
+for (const [where, make] of Object.entries(WAYS)) {
+  test(`a transaction of a store ${where} has the verbs of a table`, async () => {
+    const { store, hash, sorted } = filled(make())
+    const result = store.transaction((tx) => {
+      const [table, order] = [tx.table('hash'), tx.table('sorted')]
+      assert.deepEqual([table.name, table.index, table.store], ['hash', 'hash', store])
+      assert.deepEqual([table.get('b'), table.has('x'), table.select('x')], [1, false, undefined])
+      assert.deepEqual(
+        [table.insert('a', 9), table.replace('x', 9), table.upsert('e', 9)],
+        [false, false, true],
+      )
+      assert.equal(table.set('f', 1).increment('f', 2), 3)
+      assert.equal(table.increment('f', -1n), 2n)
+      assert.deepEqual(
+        [table.delete('a'), table.delete('a'), table.take('f'), table.take('f')],
+        [true, false, 2, undefined],
+      )
+      assert.deepEqual([table.compareAndSwap('e', 8, 1), table.compareAndSwap('e', 9, null)], [false, true])
+      assert.equal(
+        table.alter('b', (n) => n + 10),
+        true,
+      )
+      assert.deepEqual(
+        table.upsertMany([
+          ['g', 1],
+          ['h', 2],
+        ]),
+        [true, true],
+      )
+      assert.deepEqual([table.insertMany([['g', 3]]), table.replaceMany([['h', 3]])], [[false], [true]])
+      assert.deepEqual(
+        [table.selectMany(['h', 'x']), table.containsMany(['h', 'x'])],
+        [
+          [3, undefined],
+          [true, false],
+        ],
+      )
+      assert.deepEqual([table.deleteMany(['g', 'x']), table.incrementMany([['h', 1]])], [[true, false], [4]])
+      assert.deepEqual(
+        table.compareAndSwapMany([
+          ['h', 4, 5],
+          ['z', undefined, 0],
+        ]),
+        [true, true],
+      )
+      assert.deepEqual([...order.scan({ prefix: ['b'] })], [[['b', 1], { n: 1 }]])
+      assert.deepEqual(
+        [order.first(), order.last()],
+        [
+          [['a', 0], { n: 0 }],
+          [['d', 3], { n: 3 }],
+        ],
+      )
+      order.upsertMany(Array.from({ length: 500 }, (_, n) => [['m', n], n]))
+      const keys = (options) => Array.from(order.scan(options), ([[, n]]) => n)
+      const all = Array.from({ length: 500 }, (_, n) => n)
+      assert.deepEqual(keys({ prefix: ['m'] }), all)
+      assert.deepEqual(keys({ prefix: ['m'], reverse: true, limit: 300 }), all.toReversed().slice(0, 300))
+      assert.deepEqual(keys({ gt: ['m', 9], lte: ['m', 40] }), all.slice(10, 41))
+      assert.deepEqual(
+        [[...order.keys()].length, [...order.values()].length, [...order].length],
+        [504, 504, 504],
+      )
+      assert.deepEqual([order.deletePrefix(['m']), order.popFirst()], [500, [['a', 0], { n: 0 }]])
+      assert.deepEqual([order.popLast(), order.deleteRange({ lt: ['c'] })], [[['d', 3], { n: 3 }], 1])
+      assert.equal(hash.get('a'), 0)
+      return 'done'
+    })
+    assert.equal(result, 'done')
+    const after = { b: 11, c: 2, d: 3, h: 5, z: 0 }
+    assert.deepEqual(new Map(hash), new Map(Object.entries(after)))
+    assert.deepEqual([...sorted], [[['c', 2], { n: 2 }]])
+    await store.close()
+    if (store.path === undefined) return
+    const again = await open(store.path)
+    assert.deepEqual(new Map(again.table('hash')), new Map(Object.entries(after)))
+    await again.close()
+  })
+}
+
+test('a transaction restarts when what it read was changed, and fails after a thousand runs', async () => {
+  const { store, hash, sorted } = filled()
+  const once = (change) => {
+    let runs = 0
+    return () => runs++ === 0 && change()
+  }
+  const meddle = once(() => hash.set('a', 50))
+  const add = (tx) => {
+    const table = tx.table('hash')
+    const n = table.get('a')
+    meddle()
+    table.set('a', n + 1)
+    return n
+  }
+  assert.deepEqual([store.transaction(add), hash.get('a')], [50, 51])
+  // A pair that comes into a range that was read, while an async function waits.
+  const join = once(() => sorted.set(['z'], 1))
+  const count = await store.transaction(async (tx) => {
+    const [table] = [tx.table('sorted')]
+    const { length } = [...table]
+    await sleep(1)
+    join()
+    table.set(['count'], length)
+    return length
+  })
+  assert.deepEqual([count, sorted.get(['count'])], [5, 5])
+  // A verb's conflict that the function catches is one all the same.
+  let runs = 0
+  const stubborn = (tx) => {
+    runs++
+    const table = tx.table('hash')
+    table.get('a')
+    hash.increment('a')
+    try {
+      table.get('b')
+    } catch {}
+    table.set('never', 1)
+  }
+  assert.throws(() => store.transaction(stubborn), code('CONFLICT', { message: /1000/ }))
+  assert.equal(runs, 1000)
+  await assert.rejects(
+    store.transaction(async (tx) => stubborn(tx)),
+    code('CONFLICT'),
+  )
+  assert.deepEqual([hash.has('never'), store.stats().transactions], [false, 0])
+  // Many at once on one key: each one is done.
+  const before = hash.get('a')
+  const increment = async (tx) => {
+    const table = tx.table('hash')
+    const n = table.get('a')
+    await sleep(0)
+    table.set('a', n + 1)
+  }
+  await Promise.all(Array.from({ length: 30 }, () => store.transaction(increment)))
+  assert.equal(hash.get('a'), before + 30)
+})
+
+test('what a transaction cannot do is a clear error, and nothing is written', async () => {
+  const { store, hash } = filled()
+  const other = new Store()
+  other.table('hash')
+  let [kept, table] = []
+  const tried = (then) => (tx) => {
+    table = tx.table('hash')
+    table.set('a', 99)
+    kept = tx
+    return then(tx)
+  }
+  const oops = new Error('oops')
+  const fails = [
+    [
+      () => {
+        throw oops
+      },
+      oops,
+    ],
+    [(tx) => tx.table('none'), code('NO_TABLE')],
+    [(tx) => tx.table('hash', { create: false }), code('RANGE')],
+    [(tx) => tx.table('hash', { index: 'sorted' }), code('WRONG_INDEX')],
+    [(tx) => tx.table('hash', { keys: 'int' }), code('WRONG_CODEC')],
+    [(tx) => tx.table('hash').scan(), code('WRONG_INDEX')],
+    [(tx) => tx.table('hash').entries(), code('WRONG_INDEX')],
+    [(tx) => tx.table('hash').size, code('NOT_SUPPORTED', { message: /size/ })],
+    [(tx) => tx.table('hash').clear(), code('NOT_SUPPORTED')],
+    [(tx) => tx.table('hash').set('a', 'text'), code('TYPE')],
+    [(tx) => tx.table('hash').set('a'.repeat(70_000), 1), code('KEY_TOO_LONG')],
+    [
+      (tx) =>
+        tx.table('hash').upsertMany([
+          ['a', 1],
+          ['b', 'x'],
+        ]),
+      code('TYPE'),
+    ],
+    [(tx) => tx.table('hash').increment('a', 0.5), code('TYPE')],
+    [(tx) => tx.table('sorted').increment(['a', 0]), code('NOT_AN_INTEGER')],
+    [(tx) => tx.table('hash').alter('a', async () => 1), code('TYPE')],
+    [() => store.transaction(() => {}), code('IN_WRITE', { message: /is running/ })],
+    [(tx) => tx.table('sorted').scan({ gt: ['a'], gte: ['a'] }), code('RANGE')],
+    [(tx) => structuredClone(tx), { name: 'DataCloneError' }],
+  ]
+  for (const [then, error] of fails) {
+    const check = (thrown) => (error === oops ? thrown === oops : true)
+    for (const run of [tried(then), tried(async (tx) => then(tx))]) {
+      const work = async () => store.transaction(run)
+      await assert.rejects(work, error === oops ? check : error, String(then))
+    }
+    await assert.rejects(
+      store.transaction(async (tx) => {
+        await null
+        return tried(then)(tx)
+      }),
+      error === oops ? check : error,
+      String(then),
+    )
+    assert.throws(() => table.get('a'), code('ENDED', { message: /ended/ }))
+    assert.throws(() => kept.table('hash'), code('ENDED'))
+  }
+  assert.throws(() => store.transaction(function* () {}), code('TYPE', { message: /generator/ }))
+  for (const run of [undefined, 1, {}]) assert.throws(() => store.transaction(run), code('TYPE'))
+  assert.throws(() => new kept.constructor(), code('TYPE', { message: /store\.transaction\(\)/ }))
+  // Another store's transaction inside is none of this one's business.
+  assert.equal(
+    store.transaction(() => other.transaction(() => 1)),
+    1,
+  )
+  let iterator
+  store.transaction((tx) => {
+    iterator = tx.table('sorted').keys()
+  })
+  assert.throws(() => iterator.next(), code('ENDED'))
+  assert.deepEqual([hash.get('a'), store.stats().transactions], [0, 0])
+  const waiting = store.transaction(async (tx) => {
+    tx.table('hash').set('a', 99)
+    await sleep(1)
+  })
+  assert.equal(store.stats().transactions, 1)
+  store.closeSync()
+  await assert.rejects(waiting, code('CLOSED'))
+  assert.throws(() => store.transaction(() => 1), code('CLOSED'))
+})
+
+test('a transaction of which a table was dropped, or past the memory limit, writes nothing', () => {
+  const { store, hash } = filled()
+  const drop = (tx) => {
+    tx.table('hash').set('a', 99)
+    tx.table('sorted').set(['a'], 99)
+    store.dropTable('sorted')
+  }
+  assert.throws(() => store.transaction(drop), code('TABLE_DROPPED'))
+  store.memoryLimit = store.memory + 10_000
+  const fill = (tx) => tx.table('hash', { values: 'bytes' }).set('a', Buffer.alloc(100_000))
+  assert.throws(() => store.transaction(fill), code('MEMORY_LIMIT'))
+  assert.equal(hash.get('a'), 0)
+})
+
+test('money moved by several threads is never lost or created, as snapshots see it', async () => {
+  const shared = 'money'
+  const store = new Store({ shared })
+  const accounts = store.table('accounts', { index: 'sorted', values: 'int' })
+  for (let n = 0; n < 10; n++) accounts.set(`account-${n}`, 100)
+  const workers = Array.from({ length: 2 }, () => thread('mover', { shared, moves: 300 }))
+  let ended = 0
+  for (const worker of workers) worker.once('exit', () => ended++)
+  const sum = (table) => [...table.values()].reduce((all, n) => all + n, 0)
+  for (let checks = 0; ended < workers.length || checks < 10; checks++) {
+    const snapshot = store.snapshot()
+    assert.equal(sum(snapshot.table('accounts')), 1000)
+    snapshot.close()
+    assert.equal(
+      store.transaction((tx) => sum(tx.table('accounts'))),
+      1000,
+    )
+    await sleep(0)
+  }
+  assert.equal(store.stats().snapshots, 0)
+  assert.notDeepEqual(new Set(accounts.values()), new Set([100]))
+})
