@@ -103,6 +103,12 @@ export type ErrorCode =
   | 'TWINDEX_ENCODING'
   /** The store was closed, or the batch has ended. */
   | 'TWINDEX_CLOSED'
+  /** The snapshot was closed, or the transaction has ended. */
+  | 'TWINDEX_ENDED'
+  /** What a transaction read was changed each time that it ran. Nothing was written. */
+  | 'TWINDEX_CONFLICT'
+  /** A transaction of this store is running, and another one was begun in its function. */
+  | 'TWINDEX_IN_WRITE'
   /** A key of more than 65,535 bytes. */
   | 'TWINDEX_KEY_TOO_LONG'
   /** A value of more than 4 GiB - 1. */
@@ -143,9 +149,9 @@ export type ErrorCode =
   | 'TWINDEX_IN_USE'
   /** Writing to the disk failed, now or earlier: nothing more can be kept. Reads go on. */
   | 'TWINDEX_LOG_FAILED'
-  /** A write to a store that was opened for reading alone. */
+  /** A write to a store that was opened for reading alone, or to a snapshot's table. */
   | 'TWINDEX_READ_ONLY'
-  /** A cache in a store that a browser keeps: its file has tables alone. */
+  /** What this kind of store, or a table in a transaction, does not have. */
   | 'TWINDEX_NOT_SUPPORTED'
   /** A use of the file of a store that has none. */
   | 'TWINDEX_NO_FILE'
@@ -192,7 +198,7 @@ export interface TableOptions<
   K extends KeyCodec = KeyCodec,
   V extends ValueCodec = ValueCodec,
 > {
-  /** The index, `hash` by default. A table keeps the one it was created with. */
+  /** The index of a new table, `hash` by default. A table that is there keeps its own; another one is an error. */
   index?: I | undefined
   /**
    * How this handle sees keys. A table remembers its codecs: by default one that is there has its own, and a new one gets
@@ -260,21 +266,56 @@ export interface Recovery {
   readonly tables: readonly { readonly name: string; readonly index: Index; readonly pairs: number }[]
 }
 
+/** The codec of values whose type the program knows: `store.table<User>('users', { values: 'json' })`. */
+export type Typed<T> = CustomCodec<T, T>
+
+interface Tables<K extends KeyCodec, V extends ValueCodec> {
+  store: { hash: Table<K, V>; sorted: SortedTable<K, V> }
+  snapshot: { hash: SnapshotTable<K, V>; sorted: SortedSnapshotTable<K, V> }
+  transaction: { hash: TransactionTable<K, V>; sorted: SortedTransactionTable<K, V> }
+}
+
+/** A table of a store, or of a snapshot or in a transaction, which create none. */
+export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
+  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options: TableOptions<'sorted', K, V> & { index: 'sorted' },
+  ): Tables<K, V>[In]['sorted']
+  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options?: TableOptions<'hash', K, V>,
+  ): Tables<K, V>[In]['hash']
+  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options: TableOptions<Index, K, V>,
+  ): Tables<K, V>[In][Index]
+  <T, K extends KeyCodec = 'str'>(
+    name: string,
+    options: TableOptions<'sorted', K, 'json' | 'msgpack'> & { index: 'sorted'; values: 'json' | 'msgpack' },
+  ): Tables<K, Typed<T>>[In]['sorted']
+  <T, K extends KeyCodec = 'str'>(
+    name: string,
+    options: TableOptions<'hash', K, 'json' | 'msgpack'> & { values: 'json' | 'msgpack' },
+  ): Tables<K, Typed<T>>[In]['hash']
+}
+
 /** What the stores of both packages have. */
 export interface BaseStore {
   /** Opens the table, or creates it. */
-  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options: TableOptions<'sorted', K, V> & { index: 'sorted' },
-  ): SortedTable<K, V>
-  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options?: TableOptions<'hash', K, V>,
-  ): Table<K, V>
-  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options: TableOptions<Index, K, V>,
-  ): Table<K, V> | SortedTable<K, V>
+  table: OpenTable<'store'>
+
+  /**
+   * All tables as they are now, for as long as you keep it. It copies nothing at first; what is written later keeps what it
+   * replaces until you close it.
+   */
+  snapshot(): Snapshot
+
+  /**
+   * Runs `run`, and has what it wrote with `tx` take effect together. Where something that it read was changed meanwhile, it runs
+   * again, up to a thousand times. Returns what `run` returns, a promise of it where `run` is `async`. Where `run` throws, nothing
+   * is written. Nothing is locked while it runs.
+   */
+  transaction<R>(run: (tx: Transaction) => R): R
 
   /** The names and indexes of all tables, by name. */
   tables(): [name: string, index: Index][]
@@ -308,8 +349,8 @@ export const KEEP: unique symbol
 
 declare const codecs: unique symbol
 
-/** What tables and caches share. */
-interface Pairs<K extends KeyCodec, V extends ValueCodec> {
+/** What can be read of tables, also of those of a snapshot, and of caches. */
+interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
   /** For the compiler alone, which finds the codecs by it. */
   readonly [codecs]?: { keys: K; values: V }
 
@@ -323,11 +364,32 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> {
   /** The key's value, `undefined` where it is absent. What you get is always a copy. */
   select(key: Input<K>): Output<V> | undefined
   contains(key: Input<K>): boolean
+  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
+
+  /** As `select`. */
+  get(key: Input<K>): Output<V> | undefined
+  /** As `contains`. */
+  has(key: Input<K>): boolean
+
+  /**
+   * Every pair, in the order of the keys where the index is sorted. It may be written to meanwhile. A pair that is there all the
+   * while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before or as after; unlike a
+   * `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of a block of up to 8 KiB,
+   * which stays in memory for as long as any of them.
+   */
+  entries(): IterableIterator<[Output<K>, Output<V>]>
+  keys(): IterableIterator<Output<K>>
+  values(): IterableIterator<Output<V>>
+  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
+  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
+}
+
+/** What tables and caches share. */
+interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V> {
   /** Removes the pair; whether it was there. */
   delete(key: Input<K>): boolean
   /** As all that ends in `Many`, it checks all arguments before the first write. */
   deleteMany(keys: Iterable<Input<K>>): boolean[]
-  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
 
   /**
    * Adds to the value, which is a decimal integer in ASCII, and returns the sum; an absent key counts as 0. A sum past
@@ -355,23 +417,6 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> {
 
   /** Removes all pairs. A cache tells no listener, and its counts go on. */
   clear(): void
-
-  /** As `select`. */
-  get(key: Input<K>): Output<V> | undefined
-  /** As `contains`. */
-  has(key: Input<K>): boolean
-
-  /**
-   * Every pair, in the order of the keys where the index is sorted. It may be written to meanwhile. A pair that is there all the
-   * while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before or as after; unlike a
-   * `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of a block of up to 8 KiB,
-   * which stays in memory for as long as any of them.
-   */
-  entries(): IterableIterator<[Output<K>, Output<V>]>
-  keys(): IterableIterator<Output<K>>
-  values(): IterableIterator<Output<V>>
-  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
-  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
 
 /** A named set of pairs under one index. */
@@ -407,6 +452,66 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   /** The pairs of the range, in order or in reverse. */
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
+}
+
+/** A table as a snapshot has it: the verbs of a table that read. A write is `TWINDEX_READ_ONLY`. */
+export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends ReadPairs<K, V> {
+  readonly name: string
+  readonly index: Index
+  containsMany(keys: Iterable<Input<K>>): boolean[]
+}
+export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends SnapshotTable<K, V>,
+    Pick<SortedTable<K, V>, 'cursor' | 'scan'> {}
+
+/** All tables of a store as they were at one moment: never half a batch or a transaction. */
+export class Snapshot {
+  private constructor()
+
+  table: OpenTable<'snapshot'>
+  /** The names and indexes of its tables. */
+  tables(): [name: string, index: Index][]
+  /** Where it is in the history of a store with a file: `changes` from there have exactly what came after it. */
+  readonly position: string
+  /** Whether it was closed, or its store. */
+  readonly closed: boolean
+  /** Lets go of what it keeps. From then on it, its tables, cursors and iterators are `TWINDEX_ENDED`. */
+  close(): void
+  [Symbol.dispose](): void
+}
+
+/** A table in a transaction. Writes take effect at its end; reads see them at once. */
+export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends Omit<Pairs<K, V>, 'size' | 'memory' | 'clear' | 'forEach'>,
+    Pick<
+      Table<K, V>,
+      | 'name'
+      | 'index'
+      | 'insert'
+      | 'replace'
+      | 'upsert'
+      | 'insertMany'
+      | 'replaceMany'
+      | 'upsertMany'
+      | 'containsMany'
+      | 'incrementMany'
+      | 'compareAndSwapMany'
+    > {
+  set(key: Input<K>, value: Input<V>): this
+  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
+}
+export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends TransactionTable<K, V>,
+    Pick<SortedTable<K, V>, 'scan'> {}
+
+/** What the function of a transaction gets. It ends with that function. */
+export class Transaction {
+  private constructor()
+
+  table: OpenTable<'transaction'>
+  /** Whether it has: then every use of it is `TWINDEX_ENDED`. */
+  readonly ended: boolean
 }
 
 /** What bounds a cache, and its times, all in milliseconds. `Infinity` is for ever. */

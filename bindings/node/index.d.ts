@@ -33,6 +33,9 @@ declare module './lib/shared/types.js' {
     /** The store that it is of. */
     readonly store: Store
   }
+  interface Snapshot {
+    readonly store: Store
+  }
   interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec> {
     /**
      * Gives all threads of the process that name it one cache. The first one makes it; others give the same options or leave them
@@ -173,6 +176,8 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
   next(): Promise<IteratorResult<ChangeSet, undefined>>
   /** The next batch if it is there already, or `undefined`. */
   poll(): Promise<ChangeSet | undefined>
+  /** The next batch, or `undefined` where none came for so many milliseconds. */
+  wait(timeout?: number): Promise<ChangeSet | undefined>
   /** Ends the iteration, also for whoever waits. */
   close(): void
   return(value?: unknown): Promise<IteratorResult<ChangeSet, undefined>>
@@ -208,6 +213,10 @@ export interface Stats {
   pairs: number
   /** Bytes in memory. */
   memory: number
+  /** Open snapshots, the bytes that are kept for them alone, and transactions that have not ended, of all threads. */
+  snapshots: number
+  keptBytes: number
+  transactions: number
   /** Bytes of the file's dump, and of the log behind it. */
   dumpBytes: number
   logBytes: number

@@ -19,9 +19,12 @@ import {
   openSync,
   recover,
   recoverSync,
+  Snapshot,
+  type SnapshotTable,
   type SortedTable,
   Store,
   Table,
+  type Transaction,
   TwindexError,
 } from 'twindex'
 import { sessionStore } from 'twindex/express-session'
@@ -89,6 +92,43 @@ texts.incrementMany([['n', 1n]]) satisfies bigint[]
 texts.compareAndSwap('a', null, 'b') satisfies boolean
 texts.insertMany(new Map([['a', 'b']])) satisfies boolean[]
 texts.selectMany(new Set(['a'])) satisfies (string | undefined)[]
+
+interface User {
+  name: string
+  born?: number
+}
+const users = store.table<User>('users', { values: 'json' })
+users.get('ada') satisfies User | undefined
+users.set('ada', { name: 'Ada', born: 1815 }).alter('ada', (user) => ({ name: user?.name ?? '' }))
+for (const [key, { name }] of users) key.concat(name)
+// @ts-expect-error
+users.set('ada', { born: 1815 })
+const numbered = store.table<User, 'int'>('numbered', { index: 'sorted', keys: 'int', values: 'msgpack' })
+for (const [key, { name }] of numbered.scan({ gte: 1 })) key.toFixed().concat(name)
+// @ts-expect-error
+store.table<User>('users', { values: 'int' })
+
+{
+  using snapshot: Snapshot = store.snapshot()
+  snapshot.table('texts').get('a') satisfies string | undefined
+  const then: SnapshotTable<'int', 'json'> = snapshot.table('numbers', { keys: 'int', values: 'json' })
+  for (const [key] of then) key.toFixed()
+  snapshot.table<User>('users', { values: 'json' }).get('ada') satisfies User | undefined
+  for (const [key] of snapshot.table('log', { index: 'sorted' }).scan({ prefix: 'a' })) key.concat('')
+  // @ts-expect-error
+  then.set(1, {})
+  snapshot.position satisfies string
+  snapshot.store satisfies Store
+}
+store.transaction((tx) => tx.table('texts').get('a')) satisfies string | undefined
+store.transaction(async (tx: Transaction) => {
+  const users = tx.table<User>('users', { values: 'json' })
+  users.alter('ada', (user) => user ?? DELETE)
+  tx.table('log', { index: 'sorted', values: 'int' }).scan({ reverse: true }) satisfies Iterable<[string, number]>
+  // @ts-expect-error
+  users.clear()
+  return users.increment('n')
+}) satisfies Promise<number>
 
 store.memoryLimit = null
 store.memoryLimit satisfies number | undefined
