@@ -164,7 +164,7 @@ export class Runner {
       case 'iter':
         return (await all(table)).sort(([one], [other]) => Buffer.compare(one, other))
       case 'len':
-        return table.size ?? table.count()
+        return table.size
       case 'alter':
         return table.alter(decode(key), this.change(step))
       case 'increment':

@@ -185,10 +185,10 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   contains(key: Input<K>): Promise<boolean>
   containsMany(keys: Iterable<Input<K>>): Promise<boolean[]>
   /** How many pairs there are. A hash table walks over all keys of all servers for it. */
-  count(): Promise<number>
+  readonly size: Promise<number>
   /** In milliseconds; `Infinity` where the pair does not expire. */
   ttl(key: Input<K>): Promise<number | undefined>
-  expire(key: Input<K>, ttl: number | undefined): Promise<boolean>
+  touch(key: Input<K>, ttl: number | undefined): Promise<boolean>
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   scan(options?: ScanOptions<K>): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
   [Symbol.asyncIterator](): AsyncGenerator<[Output<K>, Output<V>], void, undefined>

@@ -5,7 +5,7 @@ import { wait } from './call.js'
 import { readTime } from './items.js'
 import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { rangeError, typeError } from './shared/errors.js'
+import { makeError, rangeError, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
@@ -57,6 +57,8 @@ export async function connect(url, options) {
   return new Store(await wait(() => native.connect(url, given)))
 }
 
+const notSupported = (what) => makeError('TWINDEX_NOT_SUPPORTED', `a store in a cluster has no ${what}`)
+
 async function commitOnce(batch, fill) {
   await fill(batch)
   return batch.commit()
@@ -72,13 +74,17 @@ export class Store {
   async table(name, options) {
     readString(name, 'the name of a table')
     const read = readOptions(options, 'a table', TABLE)
-    const { index = 'hash', create = true } = read
-    readString(index, 'the index of a table')
+    const { index, create = true } = read
+    if (index !== undefined) readString(index, 'the index of a table')
     readBoolean(create, 'create')
     const codecs = readCodecs(read)
-    const table = await wait(() =>
-      this.#native.table(name, index, codecs.keys?.name, codecs.values?.name, create),
-    )
+    const open = (kind) =>
+      wait(() => this.#native.table(name, kind, codecs.keys?.name, codecs.values?.name, create))
+    const table = await open(index ?? 'hash').catch((error) => {
+      // A table that is there has its own index.
+      if (index !== undefined || error.code !== 'TWINDEX_WRONG_INDEX') throw error
+      return open('sorted')
+    })
     return new Table(table, rememberedCodecs(name, codecs, table.codecs))
   }
 
@@ -96,6 +102,14 @@ export class Store {
   batch(fill) {
     const batch = new Batch(this.#native.batch())
     return fill === undefined ? batch : commitOnce(batch, readFunction(fill, 'fill'))
+  }
+
+  snapshot() {
+    throw notSupported('snapshots')
+  }
+
+  transaction() {
+    throw notSupported('transactions: store.batch() writes all or nothing in one slot')
   }
 
   /** The figures of the near cache, where there is one. */

@@ -4,7 +4,7 @@ import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
 import { decodeOptional, encode, encodeOptional, encodeRange, readTime } from './items.js'
 import { readAmount } from './shared/amounts.js'
-import { typeError } from './shared/errors.js'
+import { renamed, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import {
   RANGE,
@@ -200,9 +200,13 @@ export class Table {
     return wait(() => this.#native.contains(encoded))
   }
 
-  /** How many pairs there are: a property cannot wait for the servers. */
-  count() {
+  /** A promise of how many pairs there are. */
+  get size() {
     return wait(() => this.#native.len())
+  }
+
+  count() {
+    throw renamed('count()', 'await table.size')
   }
 
   // --- expiry
@@ -213,9 +217,13 @@ export class Table {
     return left < 0 ? Infinity : left
   }
 
-  async expire(key, ttl) {
+  async touch(key, ttl) {
     const time = readTime(ttl, 'a time to live')
     return wait(() => this.#native.expire(this.#key(key), time))
+  }
+
+  expire() {
+    throw renamed('expire(key, ttl)', 'touch(key, ttl)')
   }
 
   // --- scans

@@ -36,12 +36,15 @@ test('a table has codecs and remembers them', async () => {
   ])
   assert.equal(await visits.increment(['bob', 2025, 7], 2), 3)
   assert.equal(await visits.increment(['bob', 2025, 7], 2n), 5n)
-  assert.deepEqual((await store.table('visits', { index: 'sorted' })).codecs, {
+  assert.deepEqual((await store.table('visits')).codecs, {
     keys: 'tuple',
     values: 'int',
   })
   await assert.rejects(store.table('users', { values: 'int' }), { code: 'TWINDEX_WRONG_CODEC' })
+  await assert.rejects(store.table('visits', { index: 'hash' }), { code: 'TWINDEX_WRONG_INDEX' })
   await assert.rejects(store.table('nobody', { create: false }), { code: 'TWINDEX_NO_TABLE' })
+  for (const verb of ['snapshot', 'transaction'])
+    assert.throws(() => store[verb](() => {}), { code: 'TWINDEX_NOT_SUPPORTED', message: /cluster/ })
   await store.close()
   await assert.rejects(users.select('ada'), { code: 'TWINDEX_CLOSED' })
 })
@@ -52,10 +55,13 @@ test('pairs expire when told to', async () => {
   assert.ok(await users.insert('bob', '1', { ttl: 100 }))
   const left = await users.ttl('ada')
   assert.ok(left > 90_000 && left <= 100_000)
-  assert.ok(await users.expire('ada', undefined))
+  assert.ok(await users.touch('ada', undefined))
   assert.equal(await users.ttl('ada'), Infinity)
   await new Promise((resolve) => setTimeout(resolve, 200))
   assert.deepEqual([await users.ttl('bob'), await users.select('bob')], [undefined, undefined])
+  assert.throws(() => users.expire('ada', 1), { code: 'TWINDEX_RANGE', message: /touch/ })
+  assert.throws(() => users.count(), { code: 'TWINDEX_RANGE', message: /await table.size/ })
+  assert.equal(await users.size, 1)
   await assert.rejects(users.insert('cy', '1', { ttl: 0 }), { code: 'TWINDEX_RANGE' })
   await assert.rejects(users.insert('cy', '1', { ttl: '1' }), { code: 'TWINDEX_TYPE' })
 })

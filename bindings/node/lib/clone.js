@@ -4,12 +4,10 @@ const OF_STORES = "share a store between workers with new Store({ shared: 'name'
 const OF_CACHES = "share one between workers with new Cache({ shared: 'name' }): it"
 
 export const reasons = Object.fromEntries(
-  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Iterator'].map(
-    (name) => [
-      name,
-      Symbol(`a Twindex ${name} stays in its thread; ${name === 'Cache' ? OF_CACHES : OF_STORES}`),
-    ],
-  ),
+  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Iterator'].map((name) => [
+    name,
+    Symbol(`a Twindex ${name} stays in its thread; ${name === 'Cache' ? OF_CACHES : OF_STORES}`),
+  ]),
 )
 
 /**

@@ -19,7 +19,7 @@ import {
   openSync,
   recover,
   recoverSync,
-  Snapshot,
+  type Snapshot,
   type SnapshotTable,
   type SortedTable,
   Store,
@@ -124,7 +124,9 @@ store.transaction((tx) => tx.table('texts').get('a')) satisfies string | undefin
 store.transaction(async (tx: Transaction) => {
   const users = tx.table<User>('users', { values: 'json' })
   users.alter('ada', (user) => user ?? DELETE)
-  tx.table('log', { index: 'sorted', values: 'int' }).scan({ reverse: true }) satisfies Iterable<[string, number]>
+  tx.table('log', { index: 'sorted', values: 'int' }).scan({ reverse: true }) satisfies Iterable<
+    [string, number]
+  >
   // @ts-expect-error
   users.clear()
   return users.increment('n')
