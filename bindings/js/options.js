@@ -109,8 +109,11 @@ function readEnd(options, included, excluded, codec) {
   return bound(INCLUDED, options[included], codec)
 }
 
+/** The options of `deleteRange`. */
+export const readDeleted = (options, codec) => readRange(readOptions(options, 'a range', RANGE), codec)
+
 /** The keys that begin with one. */
-function readPrefix({ prefix, gt, gte, lt, lte }, codec) {
+export function readPrefix({ prefix, gt, gte, lt, lte }, codec) {
   if ([gt, gte, lt, lte].some((end) => end !== undefined)) {
     throw rangeError('a range has a prefix or ends, not both')
   }

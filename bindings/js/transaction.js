@@ -6,11 +6,10 @@ import { checkInternal, INSPECT, INTERNAL } from './internal.js'
 import {
   EXCLUDED,
   NO_RANGE,
-  RANGE,
+  readDeleted,
   readFunction,
   readIterable,
-  readOptions,
-  readRange,
+  readPrefix,
   readScan,
   readTuple,
 } from './options.js'
@@ -293,11 +292,11 @@ export class TransactionTable extends TableLike {
   }
 
   deleteRange(options) {
-    return this.#deleteAll(readRange(readOptions(options, 'a range', RANGE), this.#keys))
+    return this.#deleteAll(readDeleted(options, this.#keys))
   }
 
   deletePrefix(prefix) {
-    return this.#deleteAll(readRange({ prefix }, this.#keys))
+    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
   }
 
   #deleteAll(range) {

@@ -437,6 +437,9 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   /** As `upsert`; returns the table. */
   set(key: Input<K>, value: Input<V>): this
 
+  /** Removes the pair and returns its value, `undefined` where the key was absent. */
+  take(key: Input<K>): Output<V> | undefined
+
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
@@ -446,12 +449,22 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   compareAndSwapMany(swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>): boolean[]
 }
 
-/** A table with a sorted index. On one with a hash index both calls fail with `TWINDEX_WRONG_INDEX`. */
+/** A table with a sorted index. On one with a hash index these calls fail with `TWINDEX_WRONG_INDEX`. */
 export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
   /** A cursor before the first pair of the range, and after its last one, at once. */
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   /** The pairs of the range, in order or in reverse. */
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
+  /** The pair with the least or the greatest key. */
+  first(): [Output<K>, Output<V>] | undefined
+  last(): [Output<K>, Output<V>] | undefined
+  /** The same pair, which is removed. Of several threads each gets another one. */
+  popFirst(): [Output<K>, Output<V>] | undefined
+  popLast(): [Output<K>, Output<V>] | undefined
+  /** Removes the pairs of the range, or of all; how many. Some may be gone earlier than others: no batch. */
+  deleteRange(options?: RangeOptions<K>): number
+  /** The same of the keys that begin with one. */
+  deletePrefix(prefix: Input<K>): number
 }
 
 /** A table as a snapshot has it: the verbs of a table that read. A write is `TWINDEX_READ_ONLY`. */
@@ -463,7 +476,7 @@ export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec 
 }
 export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
-    Pick<SortedTable<K, V>, 'cursor' | 'scan'> {}
+    Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'first' | 'last'> {}
 
 /** All tables of a store as they were at one moment: never half a batch or a transaction. */
 export class Snapshot {
@@ -491,6 +504,7 @@ export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCod
       | 'insert'
       | 'replace'
       | 'upsert'
+      | 'take'
       | 'insertMany'
       | 'replaceMany'
       | 'upsertMany'
@@ -503,7 +517,10 @@ export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCod
 }
 export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends TransactionTable<K, V>,
-    Pick<SortedTable<K, V>, 'scan'> {}
+    Pick<
+      SortedTable<K, V>,
+      'scan' | 'first' | 'last' | 'popFirst' | 'popLast' | 'deleteRange' | 'deletePrefix'
+    > {}
 
 /** What the function of a transaction gets. It ends with that function. */
 export class Transaction {
@@ -641,6 +658,11 @@ export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   private constructor()
 
   readonly table: SortedTable<K, V>
+  /** Moves right before the first pair from this key on: the next step up returns that pair, the next step down the one before. */
+  seek(key: Input<K>): void
+  /** The key of the pair that it is on, `undefined` before the first step; and the value that this key has now. */
+  readonly key: Output<K> | undefined
+  readonly value: Output<V> | undefined
   /** Moves to the next pair up and returns it; at the end it stays, and returns `undefined`. */
   scanAscNext(): [Output<K>, Output<V>] | undefined
   /** Moves to the next pair down and returns it; at the end it stays, and returns `undefined`. */

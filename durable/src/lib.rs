@@ -28,6 +28,7 @@ mod cache;
 mod compact;
 mod core;
 mod disk;
+mod ends;
 mod error;
 mod feed;
 mod follow_thread;

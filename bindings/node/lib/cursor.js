@@ -8,6 +8,9 @@ import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
 
 const {
+  seek: nativeSeek,
+  cursorKey: nativeCursorKey,
+  cursorValue: nativeCursorValue,
   ascNext: nativeAscNext,
   ascNextMany: nativeAscNextMany,
   descNext: nativeDescNext,
@@ -37,6 +40,20 @@ export class Cursor {
 
   get table() {
     return this.#table
+  }
+
+  /** Moves before the first pair from a key on. */
+  seek(key) {
+    const { keys } = this.#codecs
+    nativeSeek(this.#handle, keys.cross(keys.toItem(key, 'key'), KEY))
+  }
+
+  get key() {
+    return this.#codecs.keys.read(nativeCursorKey(this.#handle), KEY)
+  }
+
+  get value() {
+    return this.#codecs.values.read(nativeCursorValue(this.#handle), VALUE)
   }
 
   scanAscNext() {

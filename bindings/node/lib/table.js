@@ -1,7 +1,7 @@
 // Tables: the verbs, and the face of a Map.
 
 import { accessOf } from './access.js'
-import { takeAll } from './block.js'
+import { takeAll, takeRows } from './block.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
@@ -12,7 +12,15 @@ import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
+import {
+  NO_RANGE,
+  RANGE,
+  readDeleted,
+  readOptions,
+  readPrefix,
+  readRange,
+  readScan,
+} from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 
@@ -107,6 +115,10 @@ export class Table extends TableLike {
     return nativeUpsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
+  take(key) {
+    return this.#values.read(native.takePair(this.#handle, this.#key(key)), VALUE)
+  }
+
   delete(key) {
     return nativeDelete(this.#handle, this.#key(key))
   }
@@ -185,6 +197,40 @@ export class Table extends TableLike {
   }
 
   // --- order
+
+  first() {
+    return this.#end(native.first)
+  }
+
+  last() {
+    return this.#end(native.last)
+  }
+
+  popFirst() {
+    return this.#end(native.popFirst)
+  }
+
+  popLast() {
+    return this.#end(native.popLast)
+  }
+
+  #end(verb) {
+    verb(this.#handle)
+    return takeRows([this.#keys, this.#values])[0]?.()
+  }
+
+  deleteRange(options) {
+    return this.#deleteAll(readDeleted(options, this.#keys))
+  }
+
+  deletePrefix(prefix) {
+    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
+  }
+
+  #deleteAll(range) {
+    const { from, low, to, high } = crossRange(range, this.#keys)
+    return native.deleteRange(this.#handle, from, low, to, high)
+  }
 
   cursor(options) {
     const range = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)

@@ -54,7 +54,7 @@ use twindex_durable::Batch;
 
 use cached::Cached;
 use call::Native;
-use exports::{batch, free, prepare, transaction, verbs};
+use exports::{batch, free, prepare, scan, transaction, verbs};
 use feed::Reader;
 use gauge::Gauge;
 use pairs::{DELETE, INSERT, REPLACE, UPSERT};
@@ -83,8 +83,8 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
             cache: open_cache load_cache save_cache dump_cache has_shared_cache cache_label cache_figures cache_peek
                 cache_ttl cache_touch shrink_cache open_cache_walk take_evicted open_inbox keep_alive take_woken
                 begin_computation computation_stands end_computation fail_computation poll_computation;
-            verbs: open_table table_memory stage take contains_many increment_many compare_and_swap_many;
-            scan: open_cursor asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
+            verbs: open_table table_memory stage take take_pair contains_many increment_many compare_and_swap_many;
+            scan: open_cursor seek cursor_key cursor_value delete_range asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
             snapshot: open_snapshot open_snapshot_table snapshot_tables snapshot_position close_snapshot;
             cli: run_command_line;
         },
@@ -97,6 +97,10 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
             ("batch_replace", batch::write::<REPLACE>),
             ("batch_upsert", batch::write::<UPSERT>),
             ("batch_delete", batch::write::<DELETE>),
+            ("first", scan::end::<false, false>),
+            ("last", scan::end::<true, false>),
+            ("pop_first", scan::end::<false, true>),
+            ("pop_last", scan::end::<true, true>),
             ("free_batch", free::<Batch>),
             ("free_changes", free::<Reader>),
             ("free_computation", free::<Computing>),

@@ -86,6 +86,13 @@ packed.codecs.values satisfies string
 const chosen = store.table('chosen', { index: process.argv[2] === 'sorted' ? 'sorted' : 'hash' })
 if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
 
+log.popFirst() satisfies [string, Buffer] | undefined
+log.deleteRange({ lt: 'b' }) satisfies number
+log.take('a') satisfies Buffer | undefined
+cursor.seek('a') satisfies void
+cursor.key satisfies string | undefined
+// @ts-expect-error
+texts.first()
 texts.increment('n') satisfies number
 texts.increment('n', 1n) satisfies bigint
 texts.incrementMany([['n', 1n]]) satisfies bigint[]

@@ -1,6 +1,7 @@
 //! The tests of stores in files that need no process of their own.
 
 mod common;
+mod ends;
 
 mod attacks;
 mod batch;

@@ -12,7 +12,7 @@ use crate::input::{Input, trim};
 use crate::js::Value;
 use crate::memory::refused;
 use crate::results::{More, single};
-use crate::state::{Of, Parts, State};
+use crate::state::{Of, Parts, State, Thing, Tools};
 use crate::table::Table;
 use crate::walk::{DOWN, Halves, Walk, Way, fill, pass};
 
@@ -62,12 +62,61 @@ fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cur
     Ok(Of { owner: table.owner, encodings: table.encodings, thing })
 }
 
+/// `first(table)`, `last(table)`: the number of results to take, none or the pair at that end. `popFirst` and `popLast` remove it.
+pub(crate) fn end<'c, const LAST: bool, const POPS: bool>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, results, .. } = state.parts::<Table>(call.number(0))?;
+    let pair = match (POPS, LAST) {
+        (false, false) => table.thing.in_memory().first()?,
+        (false, true) => table.thing.in_memory().last()?,
+        (true, false) => table.thing.live()?.pop_first()?,
+        (true, true) => table.thing.live()?.pop_last()?,
+    };
+    results.begin(table.encodings, Halves::BOTH.columns());
+    if let Some((key, value)) = &pair {
+        Halves::BOTH.push(results, key, value);
+    }
+    results.check()?;
+    Ok(call.js.usize(results.len())?)
+}
+
+/// `deleteRange(table, from, low, to, high)`: how many pairs there were.
+pub(crate) fn delete_range<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
+    let range = range(call, (input, crossing), table.encodings.keys, 1)?;
+    Ok(call.js.usize(table.thing.live()?.delete_range(range)?)?)
+}
+
 // --- cursors
 
 /// `openCursor(table, from, low, to, high)`: the number of a cursor.
 pub(crate) fn open_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cursor = cursor(call, state, 1)?;
     Ok(call.js.u32(state.cursors.add(cursor).map_err(|_| refused())?)?)
+}
+
+/// `seek(cursor, key)`: moves before the first pair from a key on.
+pub(crate) fn seek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (cursors, Tools { input, prepared, .. }) = Cursor::all(state);
+    let cursor = cursors.get_mut(call.number(0))?;
+    let crossing = &prepared.as_ref().ok_or_else(Fault::bug)?.crossing;
+    let keys = (Column::Key, cursor.encodings.keys);
+    input.read(call.js, crossing, Region::Key, keys, call.argument(1))?;
+    cursor.thing.seek(&input.key);
+    Ok(Value::UNDEFINED)
+}
+
+/// `cursorKey(cursor)`: the key of the pair that it is on, see [`single`], or `undefined`.
+pub(crate) fn cursor_key<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
+    let show = |key| single(call.js, crossing, Column::Key, cursor.encodings.keys, key);
+    cursor.thing.key().map_or(Ok(Value::UNDEFINED), show)
+}
+
+/// `cursorValue(cursor)`: the value that this key has now, or `undefined`.
+pub(crate) fn cursor_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
+    let show = |value: Vec<u8>| single(call.js, crossing, Column::Value, cursor.encodings.values, &value);
+    cursor.thing.value().map_or(Ok(Value::UNDEFINED), show)
 }
 
 /// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.

@@ -185,6 +185,15 @@ fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.boolean(parts.table.thing.write::<DELETE>(&parts.input.key, &[], None)?)?)
 }
 
+/// `takePair(table, key)`: removes a pair; its value, see [`single`], or `undefined`.
+pub(crate) fn take_pair<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = keyed::<Table>(call, state)?;
+    match table.thing.live()?.take(&input.key)? {
+        Some(value) => single(call.js, crossing, Column::Value, table.encodings.values, &value),
+        None => Ok(Value::UNDEFINED),
+    }
+}
+
 /// `contains(table, key)`
 fn contains<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;

@@ -1,0 +1,92 @@
+//! Verbs that delete what they return, and ranges.
+
+use std::ops::RangeFull;
+
+use twindex::{Change, Cursor, Error as Refused, KeyRange, prefix_range};
+
+use crate::error::Result;
+use crate::table::Table;
+
+/// A range is deleted so many pairs at a time.
+const GROUP: usize = 256;
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+impl Table {
+    /// Removes the pair and returns its value, or `None` where the key was absent.
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let mut value = None;
+        self.alter(key, |old| {
+            value = old.map(<[u8]>::to_vec);
+            Change::Delete
+        })?;
+        Ok(value)
+    }
+
+    /// The pair of a sorted table with the least key.
+    pub fn first(&self) -> Result<Option<Pair>> {
+        Ok(self.cursor(RangeFull)?.scan_asc_next().map(to_owned))
+    }
+
+    /// The pair of a sorted table with the greatest key.
+    pub fn last(&self) -> Result<Option<Pair>> {
+        Ok(self.cursor(RangeFull)?.scan_desc_next().map(to_owned))
+    }
+
+    /// Removes the pair with the least key of a sorted table and returns it. Of several threads, each gets another pair.
+    pub fn pop_first(&self) -> Result<Option<Pair>> {
+        self.pop(|cursor| cursor.scan_asc_next().map(to_owned))
+    }
+
+    /// Removes the pair with the greatest key of a sorted table and returns it, as [`pop_first`](Self::pop_first).
+    pub fn pop_last(&self) -> Result<Option<Pair>> {
+        self.pop(|cursor| cursor.scan_desc_next().map(to_owned))
+    }
+
+    fn pop(&self, step: impl Fn(&mut Cursor) -> Option<Pair>) -> Result<Option<Pair>> {
+        let mut cursor = self.cursor(RangeFull)?;
+        self.check_not_dropped()?;
+        while let Some((key, _)) = step(&mut cursor) {
+            // If another thread was quicker, the next pair is tried.
+            if let Some(value) = self.take(&key)? {
+                return Ok(Some((key, value)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the pairs of a sorted table with keys in `range`. Returns how many.
+    ///
+    /// It is no single step: other threads, and the file after a crash, may have some of the pairs and not the others. An error
+    /// leaves the pairs that were not yet removed.
+    pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
+        let mut cursor = self.cursor(range)?;
+        self.check_not_dropped()?;
+        let mut removed = 0;
+        loop {
+            let mut keys = Vec::new();
+            // From the greatest key down, so that no slots of a leaf have to move.
+            cursor.scan_desc_next_many(GROUP, |key, _| keys.push(key.to_vec()));
+            if keys.is_empty() {
+                return Ok(removed);
+            }
+            removed += self.delete_many(&keys)?.into_iter().filter(|&done| done).count();
+        }
+    }
+
+    /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
+    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<usize> {
+        self.delete_range(prefix_range(prefix.as_ref()))
+    }
+
+    fn check_not_dropped(&self) -> Result<()> {
+        if self.in_memory().is_dropped() {
+            return Err(Refused::TableDropped { table: self.name().into() }.into());
+        }
+        Ok(())
+    }
+}
+
+fn to_owned((key, value): (&[u8], &[u8])) -> Pair {
+    (key.to_vec(), value.to_vec())
+}
