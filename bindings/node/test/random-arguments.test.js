@@ -38,86 +38,18 @@ const fails = (what) => () => {
 }
 
 const VALUES = [
-  ...[
-    undefined,
-    null,
-    true,
-    0,
-    -0,
-    1,
-    -1,
-    1.5,
-    2 ** 31,
-    2 ** 32,
-    2 ** 53,
-    1e300,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-  ],
+  ...[undefined, null, true, 0, -0, 1, -1, 1.5, 2 ** 31, 2 ** 32, 2 ** 53, 1e300, Number.NaN, Infinity],
   ...['', 'a', 'key', '\ud800', 'ä€', '\0', 'x'.repeat(70_000), 'hash', 'sorted', 'str', 'tuple', 'none'],
-  ...[
-    0n,
-    1n,
-    -(2n ** 63n),
-    2n ** 64n,
-    Symbol('s'),
-    Symbol.iterator,
-    [],
-    ['a'],
-    ['a', 'b'],
-    ['a', 'b', 'c'],
-    [[[1]]],
-  ],
-  ...[
-    [['a', 'b']],
-    [['a', 1]],
-    [[BYTES, BYTES]],
-    [['a', undefined, 'b']],
-    Array(3),
-    new Set(['a']),
-    new Map([['a', 'b']]),
-  ],
-  ...[
-    Buffer.alloc(0),
-    Buffer.from('key'),
-    new Uint8Array(70_000),
-    new DataView(new ArrayBuffer(3)),
-    detached,
-  ],
-  ...[
-    new Uint8Array(new SharedArrayBuffer(8)),
-    new Float64Array(2),
-    new ArrayBuffer(4),
-    { length: 3 },
-    revoked.proxy,
-  ],
-  ...[
-    {},
-    { toString: () => 'key' },
-    { toJSON: () => undefined },
-    { gte: 'a' },
-    { gt: 'a', gte: 'b' },
-    { limit: -1 },
-  ],
-  ...[
-    { prefix: 'a' },
-    { reverse: 1 },
-    { limit: 3 },
-    { index: 'sorted' },
-    { keys: 'int' },
-    { values: {} },
-    { signal: 1 },
-  ],
-  ...[
-    () => 'a',
-    () => undefined,
-    () => ({}),
-    new Date(),
-    /a/,
-    new Error('e'),
-    Promise.resolve(),
-    new WeakMap(),
-  ],
+  ...[0n, 1n, -(2n ** 63n), 2n ** 64n, Symbol('s'), Symbol.iterator],
+  ...[[], ['a'], ['a', 'b'], ['a', 'b', 'c'], [[[1]]], [['a', 'b']], [['a', 1]], [[BYTES, BYTES]]],
+  ...[[['a', undefined, 'b']], Array(3), new Set(['a']), new Map([['a', 'b']])],
+  ...[Buffer.alloc(0), Buffer.from('key'), new Uint8Array(70_000), new DataView(new ArrayBuffer(3))],
+  ...[detached, new Uint8Array(new SharedArrayBuffer(8)), new Float64Array(2), new ArrayBuffer(4)],
+  ...[{ length: 3 }, revoked.proxy, {}, { toString: () => 'key' }, { toJSON: () => undefined }],
+  ...[{ gte: 'a' }, { gt: 'a', gte: 'b' }, { limit: -1 }, { prefix: 'a' }, { reverse: 1 }, { limit: 3 }],
+  ...[{ index: 'sorted' }, { keys: 'int' }, { values: {} }, { signal: 1 }],
+  ...[() => 'a', () => undefined, () => ({}), async () => 'a'],
+  ...[new Date(), /a/, new Error('e'), Promise.resolve(), new WeakMap()],
   Object.defineProperty({}, 'gte', { get: fails('of the getter'), enumerable: true }),
   { [Symbol.iterator]: fails('of the iterator') },
 ]
@@ -150,6 +82,18 @@ function methodsOf({ prototype }) {
 /** Those that end the object, or wait for a disk, have tests of their own. */
 const APART = ['close', 'closeSync', 'save', 'saveSync', 'flush', 'compact', 'dump', 'refresh', 'follow']
 
+/** Calls any method of an object with any arguments. */
+async function callAny(target, name) {
+  const method = pick(methodsOf(target.constructor).filter((each) => !APART.includes(each)))
+  try {
+    const result = target[method](...Array.from({ length: random(4) }, () => pick(VALUES)))
+    if (typeof result?.next === 'function') for (let step = 0; step < 3; step++) result.next()
+    if (result instanceof Promise) await result
+  } catch (error) {
+    assertTyped(error, `${target.constructor.name}.${method} of ${name}`)
+  }
+}
+
 const KEYS = ['str', 'bytes', 'view', 'int', 'bigint', 'tuple']
 const CODECS = [...KEYS.slice(0, 5), 'json', 'msgpack']
 
@@ -162,15 +106,11 @@ test('every call takes any argument, or refuses it by a typed error', async () =
     const name = JSON.stringify(codecs)
     const table = store.table(`${index} ${name}`, { index, ...codecs })
     const other = index === 'sorted' ? table.cursor() : new Cache({ ...codecs, max: 100 })
-    const target = pick([store, table, table, table, store.batch(), other])
-    const method = pick(methodsOf(target.constructor).filter((each) => !APART.includes(each)))
-    try {
-      const result = target[method](...Array.from({ length: random(4) }, () => pick(VALUES)))
-      if (result instanceof Promise) await result
-      if (typeof result?.next === 'function') for (let step = 0; step < 3; step++) result.next()
-    } catch (error) {
-      assertTyped(error, `${target.constructor.name}.${method} of ${name}`)
-    }
+    const snapshot = store.snapshot()
+    const targets = [store, table, table, table, store.batch(), other, snapshot, snapshot.table(table.name)]
+    await callAny(pick(targets), name)
+    await store.transaction((tx) => callAny(pick([tx, tx.table(table.name)]), name))
+    snapshot.close()
     if (round % 500 !== 0) continue
     for (const [kept, index] of store.tables()) {
       const seen = store.table(kept, { index, keys: 'bytes', values: 'bytes' })
