@@ -25,25 +25,17 @@ import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 
 const {
-  clear: nativeClear,
   compareAndSwap: nativeCompareAndSwap,
   contains: nativeContains,
   delete: nativeDelete,
-  deleteMany: nativeDeleteMany,
-  free: nativeFree,
   increment: nativeIncrement,
   insert: nativeInsert,
-  insertMany: nativeInsertMany,
   replace: nativeReplace,
-  replaceMany: nativeReplaceMany,
   select: nativeSelect,
-  selectMany: nativeSelectMany,
-  size: nativeSize,
   upsert: nativeUpsert,
-  upsertMany: nativeUpsertMany,
 } = native.table
 
-const forgotten = new FinalizationRegistry(nativeFree)
+const forgotten = new FinalizationRegistry(native.table.free)
 
 const EVERYTHING = crossRange(NO_RANGE)
 
@@ -86,7 +78,7 @@ export class Table extends TableLike {
   }
 
   get size() {
-    return nativeSize(this.#handle)
+    return native.table.size(this.#handle)
   }
 
   get memory() {
@@ -138,29 +130,29 @@ export class Table extends TableLike {
   }
 
   clear() {
-    nativeClear(this.#handle)
+    native.table.clear(this.#handle)
   }
 
   // --- verbs on many
 
   insertMany(pairs) {
     stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(nativeInsertMany())
+    return booleans(native.table.insertMany())
   }
 
   replaceMany(pairs) {
     stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(nativeReplaceMany())
+    return booleans(native.table.replaceMany())
   }
 
   upsertMany(pairs) {
     stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(nativeUpsertMany())
+    return booleans(native.table.upsertMany())
   }
 
   deleteMany(keys) {
     stageKeys(native.table, this.#handle, this.#codecs, keys)
-    return booleans(nativeDeleteMany())
+    return booleans(native.table.deleteMany())
   }
 
   containsMany(keys) {
@@ -170,7 +162,7 @@ export class Table extends TableLike {
 
   selectMany(keys) {
     stageKeys(native.table, this.#handle, this.#codecs, keys)
-    nativeSelectMany()
+    native.table.selectMany()
     return takeAll(this.#values)
   }
 
@@ -253,7 +245,7 @@ export function openTable(store, name, named, handle, more) {
     native.table.see(handle, Number(keys.isBytes), Number(values.isBytes))
     return new Table(INTERNAL, store, { ...described, ...more }, handle)
   } catch (error) {
-    nativeFree(handle)
+    native.table.free(handle)
     throw error
   }
 }

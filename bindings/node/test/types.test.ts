@@ -89,7 +89,7 @@ if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
 log.popFirst() satisfies [string, Buffer] | undefined
 log.deleteRange({ lt: 'b' }) satisfies number
 log.take('a') satisfies Buffer | undefined
-cursor.seek('a') satisfies void
+cursor.seek('a')
 cursor.key satisfies string | undefined
 // @ts-expect-error
 texts.first()
