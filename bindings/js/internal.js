@@ -2,7 +2,7 @@
 
 import { makeError } from './errors.js'
 
-/** Whoever has it may call the constructors that are ours to call. */
+/** The constructors that are ours alone to call take it. */
 export const INTERNAL = Symbol('twindex')
 
 export function checkInternal(internal, name, instead) {

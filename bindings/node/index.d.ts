@@ -136,7 +136,7 @@ export interface ChangesOptions {
   tables?: Iterable<AnyTable> | undefined
   /** Keys and values as bytes, whatever the tables' codecs. */
   raw?: boolean | undefined
-  /** Ends the iteration once it aborts: whoever waits then gets the signal's reason as an error. */
+  /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
   /** Whether waiting for changes keeps the process alive: by default it does. */
   ref?: boolean | undefined
@@ -178,7 +178,7 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
   poll(): Promise<ChangeSet | undefined>
   /** The next batch, or `undefined` where none came for so many milliseconds. */
   wait(timeout?: number): Promise<ChangeSet | undefined>
-  /** Ends the iteration, also for whoever waits. */
+  /** Ends the iteration, and the calls that wait. */
   close(): void
   return(value?: unknown): Promise<IteratorResult<ChangeSet, undefined>>
   [Symbol.asyncIterator](): this
@@ -323,7 +323,7 @@ export class Store {
 
   /**
    * Calls the listener when something happens to the file in the background that somebody should know: a compaction that
-   * failed, a sync that took more than a second, a follower that does not keep up. `stats` says the same to whoever asks.
+   * failed, a sync that took more than a second, a follower that does not keep up. `stats` reports the same.
    */
   on(event: 'warning', listener: (warning: Warning) => void): this
   once(event: 'warning', listener: (warning: Warning) => void): this

@@ -78,7 +78,7 @@ export class Batch {
     fillBatch = (batch, fill) => batch.#fill(fill)
   }
 
-  /** Commits it once it is filled. Who is to be waited for would write to it when it has ended. */
+  /** Commits it once it is filled. A promise would settle after that. */
   #fill(fill) {
     this.#isFilling = true
     let result

@@ -22,27 +22,19 @@ import { later, tracking } from './tasks.js'
 import { walkCache } from './walk.js'
 
 const {
-  clear: nativeClear,
   compareAndSwap: nativeCompareAndSwap,
   contains: nativeContains,
   delete: nativeDelete,
-  deleteMany: nativeDeleteMany,
-  free: nativeFree,
   increment: nativeIncrement,
   insert: nativeInsert,
-  insertMany: nativeInsertMany,
   replace: nativeReplace,
-  replaceMany: nativeReplaceMany,
   select: nativeSelect,
-  selectMany: nativeSelectMany,
-  size: nativeSize,
   upsert: nativeUpsert,
-  upsertMany: nativeUpsertMany,
 } = native.cache
 
 const forgotten = new FinalizationRegistry((handle) => {
   unlisten(handle)
-  nativeFree(handle)
+  native.cache.free(handle)
 })
 
 const tracker = tracking()
@@ -90,7 +82,7 @@ function describe(handle, name, given, named) {
     const codecs = { keys: crossing(keys), values: crossing(values) }
     return { handle, name, names, codecs, flights: flightsOf(name), read: given }
   } catch (error) {
-    nativeFree(handle)
+    native.cache.free(handle)
     throw error
   }
 }
@@ -229,7 +221,7 @@ export class Cache extends CacheLike {
 
   static async load(source, options) {
     const { given, load, described } = loaderOf(source, options, ['signal'])
-    return new Cache(INTERNAL, described(await later(given, () => load(LATER_ON), nativeFree)))
+    return new Cache(INTERNAL, described(await later(given, () => load(LATER_ON), native.cache.free)))
   }
 
   dumpSync() {
@@ -251,7 +243,7 @@ export class Cache extends CacheLike {
   }
 
   get size() {
-    return nativeSize(this.#handle)
+    return native.cache.size(this.#handle)
   }
 
   figures() {
@@ -323,15 +315,15 @@ export class Cache extends CacheLike {
   // --- verbs on many: one call of the native half for up to 256 items, and one for the verb
 
   insertMany(pairs, options) {
-    return this.#writeMany(nativeInsertMany, pairs, options)
+    return this.#writeMany(native.cache.insertMany, pairs, options)
   }
 
   replaceMany(pairs, options) {
-    return this.#writeMany(nativeReplaceMany, pairs, options)
+    return this.#writeMany(native.cache.replaceMany, pairs, options)
   }
 
   upsertMany(pairs, options) {
-    return this.#writeMany(nativeUpsertMany, pairs, options)
+    return this.#writeMany(native.cache.upsertMany, pairs, options)
   }
 
   #writeMany(write, pairs, options) {
@@ -342,17 +334,17 @@ export class Cache extends CacheLike {
 
   selectMany(keys) {
     stageKeys(native.cache, this.#handle, this.#codecs, keys)
-    nativeSelectMany()
+    native.cache.selectMany()
     return takeAll(this.#values)
   }
 
   deleteMany(keys) {
     stageKeys(native.cache, this.#handle, this.#codecs, keys)
-    return this.#written(booleans(nativeDeleteMany()))
+    return this.#written(booleans(native.cache.deleteMany()))
   }
 
   clear() {
-    this.#written(nativeClear(this.#handle))
+    this.#written(native.cache.clear(this.#handle))
   }
 
   shrinkTo(capacity) {

@@ -10,7 +10,7 @@ const OFTEN_MS = 100
 
 export const WARNING = 'warning'
 
-/** Who listens: an emitter and the file of its store. */
+/** The listeners: an emitter and the file of its store. */
 const listening = new Map()
 let timer
 let seen = 0

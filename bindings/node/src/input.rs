@@ -40,7 +40,7 @@ impl Asked {
 
 impl Input {
     /// Copies the start of an argument that may be a string, for [`settle`](Self::settle). Strings lie all over the memory:
-    /// who asks for them before doing anything else waits for several at once, and meanwhile does the rest.
+    /// asking for all of them first lets their cache misses overlap with each other and with the rest.
     #[inline]
     pub(crate) fn ask<'c>(&mut self, js: Js<'c>, region: Region, argument: Value<'c>) {
         self.asked[region as usize].ask(js, argument);

@@ -9,7 +9,7 @@ use crate::memory;
 
 /// A block is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 16;
-/// The most bytes of a string that carries many: whoever keeps one of these keeps it whole.
+/// The most bytes of a string that carries many. Keeping one of these keeps it whole.
 const TEXT_BYTES: usize = 1 << 13;
 /// A block of strings is closed once it has this many bytes, so that they fit into one.
 const TEXT_BLOCK_BYTES: usize = TEXT_BYTES / 2;

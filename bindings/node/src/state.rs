@@ -72,8 +72,8 @@ pub(crate) struct Tools<'s> {
 
 macro_rules! state {
     ($($slab:ident: $Thing:ty,)*) => {
-        /// The state of one environment. As it ends, its stores are let go last: whoever lets go of a store the last is the
-        /// one who lets go of its file.
+        /// The state of one environment. As it ends, its stores are let go last, since the
+        /// last owner of a store lets go of its file.
         #[derive(Default)]
         pub(crate) struct State {
             $(pub(crate) $slab: Slab<Of<$Thing>>,)*

@@ -232,6 +232,21 @@ test('a feed that is not waited for lets the process end, and with ref: false on
     })`)
 })
 
+test('a feed waits so long and no longer', async () => {
+  const store = openSync(newPath())
+  const table = store.table('t')
+  const feed = store.changes()
+  assert.equal(await feed.wait(0), undefined)
+  assert.equal(await feed.wait(5), undefined)
+  const waiting = feed.wait()
+  table.set('a', '1')
+  assert.equal((await waiting).changes[0].key, 'a')
+  for (const wrong of [-1, Number.NaN, '1', null]) await assert.rejects(feed.wait(wrong), code('TYPE'))
+  feed.close()
+  assert.equal(await feed.wait(), undefined)
+  await store.close()
+})
+
 test('wrong arguments of a feed are refused', async () => {
   const store = openSync(newPath())
   for (const position of ['', 'x', '0123456789abcdef-', '0123456789abcdef--1'])

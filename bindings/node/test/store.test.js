@@ -210,6 +210,15 @@ test('every use of a closed store is TWINDEX_CLOSED', () => {
   assert.throws(() => Store.loadSync(path), code('IO'))
 })
 
+test('a table remembers its index, and another one is an error', () => {
+  const store = sample()
+  assert.deepEqual([store.table('log').index, store.table('users').index], ['sorted', 'hash'])
+  assert.equal([...store.table('log').scan({ limit: 1 })].length, 1)
+  assert.throws(() => store.table('log', { index: 'hash' }), code('WRONG_INDEX'))
+  assert.throws(() => store.table('log', { index: 'tree' }), code('UNKNOWN_INDEX'))
+  assert.equal(store.table('new').index, 'hash')
+})
+
 test('a handle that was closed never means another table', () => {
   const stores = Array.from({ length: 50 }, () => new Store())
   const tables = stores.map((store) => store.table('t'))

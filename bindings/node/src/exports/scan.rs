@@ -119,7 +119,7 @@ pub(crate) fn cursor_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c>
     cursor.thing.value().map_or(Ok(Value::UNDEFINED), show)
 }
 
-/// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.
+/// A pair of strings of up to so many bytes crosses as one string. Keeping one of the two keeps both.
 const PAIR_BYTES: usize = 1 << 10;
 /// What stands for the length of the key where only that crosses.
 const NO_PAIR: u32 = u32::MAX;
