@@ -286,8 +286,9 @@ pub(crate) fn contains_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c
 
 /// `compareAndSwapMany()`: whether each was as expected.
 pub(crate) fn compare_and_swap_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let done =
-        run::<Table, _>(state, |of, staged, _| Ok(of.thing.live()?.compare_and_swap_many(&staged.swaps()?)?))?;
+    let done = run::<Table, _>(state, |of, staged, _| {
+        Ok(of.thing.live()?.compare_and_swap_many(&staged.swaps()?)?)
+    })?;
     booleans(call.js, &done)
 }
 
