@@ -113,11 +113,14 @@ export interface LaterOptions extends SignalOptions {
 export function open(path: string | URL, options?: OpenOptions & LaterOptions): Promise<Store>
 export function openSync(path: string | URL, options?: OpenOptions): Store
 
+// @ts-ignore: any type where the package is not there
+type Cluster = typeof import('@twindex/cluster')
+
 /**
  * Connects to a Valkey or Redis Cluster, or to one server: the same tables, their verbs as promises. This needs the package
  * `@twindex/cluster`, which has the types of the options and of the store.
  */
-export function connect(url: string, options?: object): Promise<unknown>
+export function connect(...given: Parameters<Cluster['connect']>): ReturnType<Cluster['connect']>
 
 /** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
 export function check(path: string | URL, options?: CheckOptions & LaterOptions): Promise<Report>
