@@ -2,7 +2,7 @@
 
 use twindex_durable::Result;
 
-use super::verbs::Wanted;
+use super::verbs::{Wanted, tell};
 use crate::call::Call;
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
@@ -24,7 +24,7 @@ pub(crate) fn open_snapshot_table<'c>(call: &Call<'c>, state: &mut State) -> Ans
     let of = state.snapshots.get(snapshot)?;
     let (owner, table) = (Owner { snapshot, ..of.owner }, of.thing.table(&wanted.name)?);
     wanted.check(table.as_table())?;
-    wanted.tell(table.as_table(), &mut state.results);
+    tell(table.as_table(), &mut state.results);
     Ok(call.js.u32(state.add(owner, Encodings::default(), Table::from(&table))?)?)
 }
 

@@ -4,7 +4,7 @@
 use twindex_durable::{Result, Table, Transaction};
 
 use super::scan::range;
-use super::verbs::{Wanted, see_as};
+use super::verbs::{Wanted, see_as, tell};
 use crate::call::{Call, Native};
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
@@ -46,7 +46,7 @@ fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let open = &mut state.transactions.get_mut(call.number(0))?.thing;
     let table = open.find(&wanted.name)?;
     wanted.check(table.in_memory())?;
-    wanted.tell(table.in_memory(), &mut state.results);
+    tell(table.in_memory(), &mut state.results);
     Ok(call.js.u32(open.add(table))?)
 }
 

@@ -91,12 +91,12 @@ impl Wanted {
             None => options.values_if_new(default),
         }
     }
+}
 
-    /// Leaves the names of the table's codecs and index as results to take.
-    pub(super) fn tell(&self, table: &twindex::Table, results: &mut Results) {
-        let (keys, values) = table.codecs();
-        results.set_names([keys, values, table.index().name()]);
-    }
+/// Leaves the names of a table's codecs and index as results to take.
+pub(super) fn tell(table: &twindex::Table, results: &mut Results) {
+    let (keys, values) = table.codecs();
+    results.set_names([keys, values, table.index().name()]);
 }
 
 /// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs and index are then
@@ -116,7 +116,7 @@ pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
             opened => break Table::from(opened?),
         }
     };
-    wanted.tell(table.in_memory(), &mut state.results);
+    tell(table.in_memory(), &mut state.results);
     Ok(call.js.u32(state.add(owner, Encodings::default(), table)?)?)
 }
 
