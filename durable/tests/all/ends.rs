@@ -1,6 +1,6 @@
 //! Verbs that delete what they return, and ranges, in a file.
 
-use twindex_durable::twindex::{self, Index};
+use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Error, Table};
 
 use crate::common::{LOGGED, folder, open};
@@ -14,7 +14,7 @@ fn what_take_pops_and_ranges_delete_stays_deleted() {
     let (_folder, path) = folder();
     for durability in LOGGED {
         let store = open(&path, durability);
-        let table = store.table("t", Index::Sorted).unwrap();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
         table.clear().unwrap();
         let key = |number: u32| format!("{number:04}");
         let pairs: Vec<_> = (0..1000).map(|number| (key(number), "v")).collect();
@@ -30,7 +30,7 @@ fn what_take_pops_and_ranges_delete_stays_deleted() {
         let left = keys(&table);
         assert_eq!(left.len(), 300);
         store.close().unwrap();
-        assert_eq!(keys(&open(&path, durability).table("t", Index::Sorted).unwrap()), left);
+        assert_eq!(keys(&open(&path, durability).table("t", IndexKind::Sorted).unwrap()), left);
     }
 }
 
@@ -38,11 +38,11 @@ fn what_take_pops_and_ranges_delete_stays_deleted() {
 fn verbs_of_ends_refuse_hash_tables_and_dropped_ones() {
     let (_folder, path) = folder();
     let store = open(&path, LOGGED[0]);
-    let hash = store.table("h", Index::Hash).unwrap();
+    let hash = store.table("h", IndexKind::Hash).unwrap();
     let is_wrong = |error| matches!(error, Error::Engine(twindex::Error::WrongIndex { .. }));
     assert!(is_wrong(hash.first().unwrap_err()) && is_wrong(hash.pop_last().unwrap_err()));
     assert!(is_wrong(hash.delete_range(..).unwrap_err()));
-    let table = store.table("t", Index::Sorted).unwrap();
+    let table = store.table("t", IndexKind::Sorted).unwrap();
     store.drop_table("t").unwrap();
     let is_dropped = |error| matches!(error, Error::Engine(twindex::Error::TableDropped { .. }));
     assert!(is_dropped(table.take("a").unwrap_err()) && is_dropped(table.pop_first().unwrap_err()));
