@@ -101,7 +101,7 @@ impl Batch {
     }
 
     /// Adds `by` to the value, a decimal number. An absent key counts as 0.
-    #[pyo3(signature = (table, key, by=Amount(1), /), text_signature = "($self, table, key, by=1, /)")]
+    #[pyo3(signature = (table, key, /, by=Amount(1)), text_signature = "($self, table, key, /, by=1)")]
     fn increment(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>, by: Amount) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         table.seen_as().values.check_decimal()?;

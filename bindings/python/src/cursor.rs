@@ -1,6 +1,6 @@
 //! The class `Cursor`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -10,7 +10,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::arena::Arena;
 use crate::arguments::Count;
 use crate::codec::Codecs;
-use crate::error::{self, Result};
+use crate::error::{self, Failure, Result};
 use crate::fork::Inherited;
 use crate::interrupts::AT_ONCE;
 use crate::objects::{self, Pair};
@@ -33,9 +33,15 @@ use crate::shared::{Shared, not_copied};
 pub(crate) struct Cursor {
     store: Arc<Shared>,
     table: String,
-    /// Held over nothing that runs Python code or waits for the interpreter.
-    engine: Mutex<Inherited<twindex::Cursor>>,
+    /// None once the snapshot has ended that it reads. Held over nothing that runs Python code or waits for the interpreter.
+    engine: Mutex<Option<Inherited<twindex::Cursor>>>,
     codecs: Codecs,
+}
+
+/// The cursor, unless its snapshot has ended.
+#[inline]
+fn open(cursor: &mut Option<Inherited<twindex::Cursor>>) -> Result<&mut twindex::Cursor> {
+    cursor.as_deref_mut().ok_or_else(error::snapshot_ended)
 }
 
 /// `_many` forms read so many bytes at a time.
@@ -43,7 +49,17 @@ const READ_BYTES: usize = 4 << 20;
 
 impl Cursor {
     pub(crate) fn new(store: Arc<Shared>, table: &str, engine: twindex::Cursor, codecs: Codecs) -> Self {
-        Self { store, table: table.into(), engine: Mutex::new(Inherited::new(engine)), codecs }
+        Self { store, table: table.into(), engine: Mutex::new(Some(Inherited::new(engine))), codecs }
+    }
+
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<Inherited<twindex::Cursor>>> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it with its snapshot.
+    pub(crate) fn end(&self, py: Python<'_>) {
+        let engine = self.lock(py).take();
+        drop(engine);
     }
 
     /// The next pair that `step` moves to.
@@ -56,8 +72,8 @@ impl Cursor {
         self.store.check_open()?;
         let Codecs { keys, values } = &self.codecs;
         let (key, value) = {
-            let mut cursor = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-            let Some((key, value)) = step(&mut cursor) else { return Ok(None) };
+            let mut cursor = self.lock(py);
+            let Some((key, value)) = step(open(&mut cursor)?) else { return Ok(None) };
             (keys.make(py, key), values.make(py, value))
         };
         Ok(Some(Pair(keys.finish(key?)?, values.finish(value?)?)))
@@ -74,12 +90,12 @@ impl Cursor {
             arena.clear();
             let done = py.detach(|| {
                 let mut cursor = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-                cursor.steps(down, wanted, |key, value| {
+                Ok::<_, Failure>(open(&mut cursor)?.steps(down, wanted, |key, value| {
                     arena.push(Some(key));
                     arena.push(Some(value));
                     arena.bytes() < READ_BYTES
-                })
-            });
+                }))
+            })?;
             self.store.check_open()?;
             arena.check()?;
             pairs.try_reserve(done)?;
@@ -124,6 +140,39 @@ impl Cursor {
     #[pyo3(signature = (limit, /))]
     fn scan_desc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
         self.next_many(py, true, limit.0)
+    }
+
+    /// Moves right before the first pair whose key is not less than `key`, within the cursor's range: the next step upwards goes
+    /// to that pair, the next step downwards to the one before it.
+    ///
+    /// >>> words = Store().table("words", index="sorted")
+    /// >>> words.update(a="1", b="2", c="3")
+    /// >>> cursor = words.cursor()
+    /// >>> cursor.seek("b")
+    /// >>> cursor.scan_asc_next(), cursor.key, cursor.value
+    /// (('b', '2'), 'b', '2')
+    #[pyo3(signature = (key, /))]
+    fn seek(&self, key: &Bound<'_, PyAny>) -> Result<()> {
+        self.store.check_open()?;
+        let encoded = self.codecs.keys.encode_sought(key)?;
+        open(&mut self.lock(key.py()))?.seek(&encoded);
+        Ok(())
+    }
+
+    /// The key of the pair that it is on, or None before the first step and after `seek`.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        self.store.check_open()?;
+        let made = open(&mut self.lock(py))?.key().map(|key| self.codecs.keys.make(py, key));
+        made.map(|made| self.codecs.keys.finish(made?)).transpose()
+    }
+
+    /// The value that this key has now, or None where the pair was deleted.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        self.store.check_open()?;
+        let value = open(&mut self.lock(py))?.value();
+        value.map(|value| self.codecs.values.decode(py, &value)).transpose()
     }
 
     fn __repr__(&self) -> String {

@@ -247,6 +247,18 @@ pub(crate) fn ended() -> Failure {
     Failure::from(raised("TWINDEX_CLOSED", "the batch has ended: it was committed or given up"))
 }
 
+/// A use of a snapshot, or of its tables, after its end.
+#[cold]
+pub(crate) fn snapshot_ended() -> Failure {
+    of_code("TWINDEX_ENDED", "the snapshot has ended: it was closed".into())
+}
+
+/// A use of a transaction, or of its tables, after its end.
+#[cold]
+pub(crate) fn transaction_ended() -> Failure {
+    of_code("TWINDEX_ENDED", "the transaction has ended: it was committed or given up".into())
+}
+
 /// The `IndexError` of a table with fewer pairs.
 #[cold]
 pub(crate) fn position(index: impl std::fmt::Display) -> Failure {

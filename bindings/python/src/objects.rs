@@ -9,7 +9,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList};
 
+use twindex::IndexKind;
+
 use crate::allocation::gather;
+use crate::error::Result;
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]
@@ -155,6 +158,15 @@ impl<'py> IntoPyObject<'py> for Pair<'py> {
     fn into_pyobject(self, _: Python<'py>) -> PyResult<Self::Output> {
         pair(self.0, self.1)
     }
+}
+
+/// The name and index of every table.
+pub(crate) fn tables<'py, 'n>(
+    py: Python<'py>,
+    tables: impl Iterator<Item = (&'n str, IndexKind)>,
+) -> Result<Bound<'py, PyList>> {
+    let pairs = tables.map(|(name, index)| Ok(pair(text(py, name)?, text(py, index.name())?)?));
+    Ok(list(py, gather(py, pairs)?)?)
 }
 
 /// Asks for the memory of an object that will be read soon.

@@ -11,6 +11,7 @@ use crate::memory::check_memory;
 type Key<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Where a range begins and ends, as a caller names it.
+#[derive(Default)]
 pub(crate) struct Range<'a, 'py> {
     pub(crate) gt: Key<'a, 'py>,
     pub(crate) gte: Key<'a, 'py>,
@@ -21,9 +22,9 @@ pub(crate) struct Range<'a, 'py> {
 
 impl Range<'_, '_> {
     /// A cursor over this range of the table.
-    pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
+    pub(crate) fn cursor(&self, table: &twindex::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
         check_memory()?;
-        Ok(self.ends(keys, |lower, upper| table.cursor((lower, upper)))??)
+        Ok(self.ends(keys, |lower, upper| table.try_cursor((lower, upper)))??)
     }
 
     /// What `make` makes of both ends.

@@ -61,6 +61,8 @@ enum Source {
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
     Cache(twindex_cache::Iter),
+    /// The snapshot has ended that it read.
+    Ended,
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -116,6 +118,7 @@ impl State {
             Source::Descending(cursor) => cursor.steps(true, size, read),
             Source::Unordered(all) => read_each(size, || all.next_shared(), read),
             Source::Cache(all) => read_each(size, || all.next(), read),
+            Source::Ended => 0,
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
         self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
@@ -194,6 +197,16 @@ impl Scan {
 }
 
 impl Scan {
+    /// Ends it with its snapshot.
+    pub(crate) fn end(&self, py: Python<'_>) {
+        let ended = self.state.with(py, |state| {
+            state.left = usize::MAX;
+            let source = std::mem::replace(&mut state.source, Inherited::new(Source::Ended));
+            (source, std::mem::take(&mut state.ahead.made))
+        });
+        drop(ended);
+    }
+
     /// The first pair of another block, unless a signal has come.
     #[cold]
     fn next_block(&self, py: Python<'_>) -> Result<Option<Made>> {
@@ -205,6 +218,9 @@ impl Scan {
         // A cache's is that of the parent in a child of fork. A store's is refused before.
         if self.state.with(py, |state| state.source.is_foreign()) {
             return Err(error::forked());
+        }
+        if self.state.with(py, |state| matches!(*state.source, Source::Ended)) {
+            return Err(error::snapshot_ended());
         }
         let read_ahead = |state: &mut State| {
             // The signal's handler may have done so.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use pyo3::Python;
 use twindex_durable::{Durability, Store};
 
 use crate::error::{self, Result};
@@ -17,6 +18,13 @@ pub(crate) struct Shared {
     closed: AtomicBool,
     /// Its feeds, which have the file open until they or the store are closed.
     feeds: Mutex<Vec<Weak<Mutex<Source>>>>,
+    /// Its snapshots, which end with it.
+    snapshots: Mutex<Vec<Weak<dyn Ends>>>,
+}
+
+/// What ends with the store.
+pub(crate) trait Ends: Send + Sync {
+    fn end(&self, py: Python<'_>);
 }
 
 impl Shared {
@@ -28,6 +36,7 @@ impl Shared {
             waits_for_disk,
             closed: AtomicBool::new(false),
             feeds: Mutex::default(),
+            snapshots: Mutex::default(),
         })
     }
 
@@ -70,6 +79,21 @@ impl Shared {
         drop(feeds);
         // It was closed before the feed was in the list, or else ends it.
         self.check_open()
+    }
+
+    /// Has a snapshot end with the store.
+    pub(crate) fn add_snapshot(&self, snapshot: Weak<dyn Ends>) -> Result<()> {
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.retain(|snapshot| snapshot.strong_count() > 0);
+        snapshots.push(snapshot);
+        drop(snapshots);
+        self.check_open()
+    }
+
+    /// Ends every snapshot. The store is marked as closed.
+    pub(crate) fn end_snapshots(&self, py: Python<'_>) {
+        let snapshots = std::mem::take(&mut *self.snapshots.lock().unwrap_or_else(PoisonError::into_inner));
+        snapshots.iter().filter_map(Weak::upgrade).for_each(|snapshot| snapshot.end(py));
     }
 
     /// Closes the file of every feed. The store is marked as closed.

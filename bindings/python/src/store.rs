@@ -4,24 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use twindex::{IndexKind, TableOptions};
 use twindex_durable::{Dump, Progress};
 
-use crate::allocation::gather;
 use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
-use crate::interrupts::{Interruptible, wait_for};
+use crate::interrupts::{Interruptible, dumped, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::path_of;
 use crate::progress::{Telling, check_not_telling};
 use crate::shared::Shared;
+use crate::snapshot::Snapshot;
 use crate::table::Table;
+use crate::transaction::Transaction;
 
 /// A set of named tables, in memory alone or in a file that `twindex.open` opened.
 ///
@@ -142,15 +144,7 @@ impl Store {
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         let store = self.0.open()?;
         let tables = py.detach(|| store.tables())?;
-        let pairs = gather(
-            py,
-            tables.iter().map(|table| {
-                let (name, index) =
-                    (objects::text(py, table.name())?, objects::text(py, table.index().name())?);
-                Ok(objects::pair(name, index)?)
-            }),
-        )?;
-        Ok(objects::list(py, pairs)?)
+        objects::tables(py, tables.iter().map(|table| (table.name(), table.index())))
     }
 
     /// Removes a table and its pairs; whether it was there.
@@ -199,12 +193,8 @@ impl Store {
     /// >>> Store.load(store.dump()).table("users")["ada"]
     /// '1815'
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        check_memory()?;
         let store = self.0.open()?;
-        let mut writer = Interruptible::new(Vec::new());
-        let dumped = py.detach(|| store.dump(&mut writer));
-        let ((), dump) = writer.result(dumped)?;
-        Ok(objects::bytes(py, &dump)?)
+        dumped(py, |writer| store.dump(writer).map(drop))
     }
 
     /// Writes the whole store to a file, which is replaced in one step once the new one is on disk.
@@ -253,6 +243,47 @@ impl Store {
     /// A `Batch`: writes that are done all or not at all.
     fn batch(&self) -> Result<Batch> {
         Ok(Batch::new(Arc::clone(&self.0), self.0.open()?.batch()))
+    }
+
+    /// A `Snapshot`: all tables as they are now, to read while others write.
+    fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
+        self.0.check_open()?;
+        Snapshot::new(py, &self.0)
+    }
+
+    /// Calls `function` with a `Transaction`, commits what it wrote through it, and returns what it returned. Where something that
+    /// it read has changed meanwhile, it is called again, up to a thousand times; then `ConflictError` is raised. An exception of
+    /// it writes nothing.
+    ///
+    /// Without a function returns a `Transaction`, to be used as a context manager. It raises `ConflictError` at its end where the
+    /// function would be called again. `twindex.aio.transaction` takes a coroutine function.
+    ///
+    /// >>> store = Store()
+    /// >>> accounts = store.table("accounts", values="int")
+    /// >>> accounts["ada"] = 100
+    /// >>> def pay(tx):
+    /// ...     tx.table(accounts).increment("ada", -30)
+    /// ...     return tx.table(accounts).increment("bob", 30)
+    /// >>> store.transaction(pay), accounts["ada"]
+    /// (30, 70)
+    /// >>> with store.transaction() as tx:
+    /// ...     tx.table(accounts)["carol"] = tx.table(accounts).take("bob")
+    /// >>> sorted(accounts.items())
+    /// [('ada', 70), ('carol', 30)]
+    #[pyo3(signature = (function=None, /))]
+    fn transaction<'py>(
+        slf: &Bound<'py, Self>,
+        function: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let Some(function) = function else {
+            return Ok(Bound::new(py, Transaction::new(&slf.get().0)?)?.into_any());
+        };
+        if !function.is_callable() {
+            return Err(error::wrong_type("function", "callable or None", function));
+        }
+        Ok(RUN.import(py, "twindex._transactions", "run")?.call1((slf, function))?)
     }
 
     /// The store's file, or None for a store in memory alone.
@@ -347,6 +378,10 @@ impl Store {
         set!(tables pairs memory dump_bytes log_bytes unsynced_bytes unsynced_for syncs last_sync);
         set!(compactions compacting compaction_error log_error behind_bytes refreshed follow_error);
         dict.set_item("position", stats.position.map(|position| position.to_string()))?;
+        let open = store.in_memory().snapshot_stats();
+        dict.set_item("snapshots", open.snapshots)?;
+        dict.set_item("kept_bytes", open.kept_bytes)?;
+        dict.set_item("transactions", open.transactions)?;
         Ok(dict)
     }
 
@@ -394,7 +429,7 @@ impl Store {
         }
         check_not_telling()?;
         let shared = Arc::clone(&self.0);
-        Ok(wait_for(py, move || {
+        wait_for(py, move || {
             let engine = shared.engine();
             engine.close()?;
             shared.mark_closed();
@@ -404,7 +439,9 @@ impl Store {
                 let _ = table.clear();
             }
             Ok::<_, twindex_durable::Error>(())
-        })??)
+        })??;
+        self.0.end_snapshots(py);
+        Ok(())
     }
 
     /// Whether the store was closed.

@@ -25,11 +25,84 @@ pub(crate) trait Engine: Sync {
     fn increment(&self, key: &[u8], by: i64) -> Result<i64, Self::Error>;
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>, Self::Error>;
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
-    fn contains_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>, Self::Error>;
 }
 
-/// Gives a class these methods. It has `open`, `find`, `take`, `stored`, `swap`, `change`, `in_turns` and `codecs`.
+/// Gives a class the reads of one key. It has `find`, `contains`, `has_many` and `codecs`.
+macro_rules! key_reads {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            fn __contains__(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+                self.contains(key)
+            }
+
+            /// The key's value, or `default` where the key is absent.
+            #[pyo3(signature = (key, default=None, /))]
+            fn get<'py>(
+                &self,
+                key: &Bound<'py, PyAny>,
+                default: Option<Bound<'py, PyAny>>,
+            ) -> Result<Option<Bound<'py, PyAny>>> {
+                Ok(self.find(key)?.or(default))
+            }
+
+            /// The key's value, or None where the key is absent.
+            #[pyo3(signature = (key, /))]
+            fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+                self.find(key)
+            }
+
+            /// Whether each key is there.
+            #[pyo3(signature = (keys, /))]
+            fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<crate::objects::Flags> {
+                let py = keys.py();
+                let keys = crate::groups::Keys::new(keys, &self.codecs.keys)?;
+                let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
+                self.has_many(py, &keys).map(crate::objects::Flags)
+            }
+        }
+    };
+}
+
+/// Gives a class the reads of a mapping. It has `len`.
+macro_rules! mapping_reads {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            /// The number of pairs. In a cache one that has expired counts until a later write removes it.
+            fn __len__(&self) -> Result<usize> {
+                self.len()
+            }
+
+            fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let py = slf.py();
+                if other.cast::<pyo3::types::PyMapping>().is_err() {
+                    return Ok(py.NotImplemented().into_bound(py));
+                }
+                let is_equal = crate::views::is_equal(&crate::views::items_view(slf)?, other)?;
+                Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
+            }
+
+            /// A set-like view of the keys.
+            fn keys<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::keys_view(slf)
+            }
+
+            /// A view of the values.
+            fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::values_view(slf)
+            }
+
+            /// A set-like view of the pairs.
+            fn items<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::items_view(slf)
+            }
+        }
+    };
+}
+
+/// Gives a class the writes. It has `find`, `remove`, `stored`, `swap`, `change`, `in_turns` and `codecs`.
 macro_rules! shared_verbs {
     ($class:ident, $engine:ty) => {
         impl $class {
@@ -101,55 +174,6 @@ macro_rules! shared_verbs {
                 if self.delete(key)? { Ok(()) } else { Err(error::missing(key)) }
             }
 
-            fn __contains__(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-                self.contains(key)
-            }
-
-            /// The number of pairs. In a cache one that has expired counts until a later write removes it.
-            fn __len__(&self) -> Result<usize> {
-                Ok(self.open()?.len())
-            }
-
-            fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-                let py = slf.py();
-                if other.cast::<pyo3::types::PyMapping>().is_err() {
-                    return Ok(py.NotImplemented().into_bound(py));
-                }
-                let is_equal = crate::views::is_equal(&crate::views::items_view(slf)?, other)?;
-                Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
-            }
-
-            /// A set-like view of the keys.
-            fn keys<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-                crate::views::keys_view(slf)
-            }
-
-            /// A view of the values.
-            fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-                crate::views::values_view(slf)
-            }
-
-            /// A set-like view of the pairs.
-            fn items<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-                crate::views::items_view(slf)
-            }
-
-            /// The key's value, or `default` where the key is absent.
-            #[pyo3(signature = (key, default=None, /))]
-            fn get<'py>(
-                &self,
-                key: &Bound<'py, PyAny>,
-                default: Option<Bound<'py, PyAny>>,
-            ) -> Result<Option<Bound<'py, PyAny>>> {
-                Ok(self.find(key)?.or(default))
-            }
-
-            /// The key's value, or None where the key is absent.
-            #[pyo3(signature = (key, /))]
-            fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
-                self.find(key)
-            }
-
             /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError` where that
             /// is not given. A cache's `on_evict` is not told.
             #[pyo3(signature = (key, default=Given::Nothing, /), text_signature = "($self, key, default=..., /)")]
@@ -158,7 +182,7 @@ macro_rules! shared_verbs {
                 key: &Bound<'py, PyAny>,
                 default: Given<'_, 'py>,
             ) -> Result<Bound<'py, PyAny>> {
-                match (self.take(key.py(), self.codecs.keys.encode_sought(key)?.as_ref())?, default) {
+                match (self.remove(key.py(), self.codecs.keys.encode_sought(key)?.as_ref())?, default) {
                     (Some(value), _) => Ok(value),
                     (None, Given::Object(default)) => Ok(default.to_owned()),
                     (None, Given::Nothing) => Err(error::missing(key)),
@@ -237,7 +261,7 @@ macro_rules! shared_verbs {
             /// >>> hits = Store().table("hits", values="int")
             /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
             /// (1, 11, 11)
-            #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
+            #[pyo3(signature = (key, /, by=Amount(1)), text_signature = "($self, key, /, by=1)")]
             fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
                 self.codecs.values.check_decimal()?;
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
@@ -271,15 +295,6 @@ macro_rules! shared_verbs {
                 let keys = Keys::new(keys, &self.codecs.keys)?;
                 let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
                 self.in_turns(py, &keys, Encoded::len, Engine::delete_many).map(Flags)
-            }
-
-            /// Whether each key is there.
-            #[pyo3(signature = (keys, /))]
-            fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
-                let py = keys.py();
-                let keys = Keys::new(keys, &self.codecs.keys)?;
-                let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
-                self.in_turns(py, &keys, Encoded::len, Engine::contains_many).map(Flags)
             }
 
             /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -318,7 +333,7 @@ macro_rules! shared_verbs {
     };
 }
 
-pub(crate) use shared_verbs;
+pub(crate) use {key_reads, mapping_reads, shared_verbs};
 
 /// Does work with all items, some at a time: as many, or those that have so many bytes together. Signals are looked for in
 /// between.

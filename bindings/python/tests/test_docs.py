@@ -25,7 +25,8 @@ PROGRAMS = [
     )
 ]
 CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan]
-CLASSES += [twindex.Batch, twindex.Changes]
+CLASSES += [twindex.Batch, twindex.Changes, twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
+CLASSES += [twindex.TransactionTable]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
     for kind in CLASSES
@@ -41,6 +42,7 @@ def documented() -> dict[str, Any]:
         "twindex.open": twindex.open,
         "twindex.cached": twindex.cached,
         "twindex.aio.get_or_compute": aio.get_or_compute,
+        "twindex.aio.transaction": aio.transaction,
         "twindex.changes": twindex.changes,
         **dict(PUBLIC),
     }

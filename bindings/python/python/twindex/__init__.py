@@ -15,13 +15,14 @@ True
 2026-11-02 b
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 # The native module imports these by name, which tools that freeze programs cannot see.
 from . import _files as _files
 from . import _log as _log
 from . import _pickles as _pickles
+from . import _transactions as _transactions
 from . import _views as _views
 from ._cached import CacheInfo, cached
 from ._codecs import Codec
@@ -38,8 +39,12 @@ from ._twindex import (
     Changes,
     Cursor,
     Scan,
+    Snapshot,
+    SnapshotTable,
     Store,
     Table,
+    Transaction,
+    TransactionTable,
     __version__,
     changes,
     check,
@@ -53,23 +58,28 @@ from .errors import (
     CircleError,
     ClosedError,
     CodecNameError,
+    ConflictError,
     CorruptError,
     EncodingError,
+    EndedError,
     Error,
     ForeignTableError,
     ForkedError,
     IntegerOverflowError,
     InUseError,
+    InWriteError,
     IoError,
     KeyTooLongError,
     LogFailedError,
     MemoryLimitError,
     MissingFileError,
+    NestedError,
     NoFileError,
     NoLogError,
     NoTableError,
     NotAnIntegerError,
     NotAPositionError,
+    NotSupportedError,
     OptionError,
     PairLengthError,
     PositionGoneError,
@@ -88,6 +98,7 @@ from .errors import (
 # Not base classes: so a look-up goes straight to the native class, whose every method is its own.
 MutableMapping.register(Table)
 MutableMapping.register(Cache)
+Mapping.register(SnapshotTable)
 Iterator.register(Scan)
 Iterator.register(Changes)
 
@@ -128,25 +139,30 @@ __all__ = [
     "ClosedError",
     "Codec",
     "CodecNameError",
+    "ConflictError",
     "CorruptError",
     "Cursor",
     "Damage",
     "EncodingError",
+    "EndedError",
     "Error",
     "ForeignTableError",
     "ForkedError",
     "InUseError",
+    "InWriteError",
     "IntegerOverflowError",
     "IoError",
     "KeyTooLongError",
     "LogFailedError",
     "MemoryLimitError",
     "MissingFileError",
+    "NestedError",
     "NoFileError",
     "NoLogError",
     "NoTableError",
     "NotAPositionError",
     "NotAnIntegerError",
+    "NotSupportedError",
     "OptionError",
     "PairLengthError",
     "Place",
@@ -157,10 +173,14 @@ __all__ = [
     "Recovery",
     "Report",
     "Scan",
+    "Snapshot",
+    "SnapshotTable",
     "Store",
     "Table",
     "TableDroppedError",
     "TableNameError",
+    "Transaction",
+    "TransactionTable",
     "TtlError",
     "UnexpectedError",
     "UnknownDurabilityError",

@@ -1,4 +1,4 @@
-"""For asyncio: a cache's `get_or_compute`, and tables in a Valkey or Redis Cluster by the package `twindex-cluster`.
+"""For asyncio: a cache's `get_or_compute`, transactions, and tables in a Valkey or Redis Cluster by the package `twindex-cluster`.
 
 >>> import twindex.aio
 >>> async def main() -> None:
@@ -9,21 +9,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _tasks
+from . import _tasks, _transactions
 from ._connect import cluster
+from .errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from ._twindex import Cache
+    from ._twindex import Cache, Store, Transaction
 
-__all__ = ["connect", "get_or_compute"]
+__all__ = ["connect", "get_or_compute", "transaction"]
 
 K = TypeVar("K")
+T = TypeVar("T")
 V = TypeVar("V")
 _ABSENT: Any = object()
 
@@ -53,6 +56,36 @@ async def get_or_compute(
     if found is not _ABSENT:
         return found
     return await _tasks.get_or_compute(cache, cache._name(key), compute, ttl)
+
+
+async def transaction(store: Store, function: Callable[[Transaction], Awaitable[T]], /) -> T:
+    """`Store.transaction` with a coroutine function: it is called again where it met a conflict.
+
+    Nothing is locked while it runs: other tasks and threads go on, and write. Where writes wait for the disk, the commit
+    waits in another thread.
+
+    >>> import asyncio, twindex, twindex.aio
+    >>> store = twindex.Store()
+    >>> accounts = store.table("accounts", values="int")
+    >>> async def pay(tx):
+    ...     await asyncio.sleep(0)
+    ...     return tx.table(accounts).increment("ada", 30)
+    >>> asyncio.run(twindex.aio.transaction(store, pay))
+    30
+    """
+    for turn in range(_transactions.RUNS):
+        running = store.transaction()
+        try:
+            with running:
+                value = await function(running)
+                if store.durability == "always":
+                    await asyncio.to_thread(running.commit)
+                return value
+        except Exception:
+            if not running._has_conflict:
+                raise
+        await asyncio.sleep(_transactions.pause(turn))
+    raise ConflictError(_transactions.CONFLICT)
 
 
 async def connect(url: str, **options: Any) -> Any:

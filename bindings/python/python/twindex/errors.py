@@ -107,6 +107,26 @@ class CircleError(Error, RuntimeError, code="CIRCLE"):
     """A computation of a cache that asks for a value that is computed from its own."""
 
 
+class EndedError(Error, ValueError, code="ENDED"):
+    """A use of a snapshot or a transaction after its end, or of its tables or cursors."""
+
+
+class ConflictError(Error, RuntimeError, code="CONFLICT"):
+    """What a transaction read has changed before its commit, in each of its runs. Nothing was written: run it again."""
+
+
+class NestedError(Error, RuntimeError, code="NESTED"):
+    """A transaction that began within another of the same store, which would not see what that one wrote."""
+
+
+class InWriteError(Error, RuntimeError, code="IN_WRITE"):
+    """A snapshot, or the commit of a transaction, in the middle of a write of the same store."""
+
+
+class NotSupportedError(Error, NotImplementedError, code="NOT_SUPPORTED"):
+    """What a store of this kind has not, such as snapshots of a cluster."""
+
+
 class NotAnIntegerError(Error, ValueError, code="NOT_AN_INTEGER"):
     """A value that is not a decimal integer of 64 bits."""
 
@@ -128,7 +148,7 @@ class LogFailedError(Error, OSError, code="LOG_FAILED"):
 
 
 class ReadOnlyError(Error, PermissionError, code="READ_ONLY"):
-    """A write to a store that was opened for reading alone."""
+    """A write to a store that was opened for reading alone, or to a table of a snapshot."""
 
 
 class NoFileError(Error, ValueError, code="NO_FILE"):

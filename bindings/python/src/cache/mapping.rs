@@ -13,7 +13,7 @@ use crate::scan::{Scan, Yields};
 
 impl Cache {
     /// Removes the pair and returns its value. A value that cannot be read stays.
-    pub(super) fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
+    pub(super) fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
         loop {
             let bytes = self.open()?.peek(key);
             let value = bytes.as_deref().map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
@@ -82,7 +82,7 @@ impl Cache {
     fn popitem<'py>(&self, py: Python<'py>) -> Result<Pair<'py>> {
         while let Some(key) = self.any_key(py)? {
             let object = self.codecs.keys.decode(py, &key)?;
-            if let Some(value) = self.take(py, &key)? {
+            if let Some(value) = self.remove(py, &key)? {
                 return Ok(Pair(object, value));
             }
             py.check_signals()?;

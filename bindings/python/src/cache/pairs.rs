@@ -81,10 +81,6 @@ impl Engine for Cache {
         Ok(self.remove_many(keys))
     }
 
-    fn contains_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
-        Ok(keys.iter().map(|key| self.contains(key)).collect())
-    }
-
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>> {
         amounts.iter().map(|(key, by)| self.increment(key, *by)).collect()
     }

@@ -16,12 +16,28 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::verbs::{Engine, encode_amounts, encode_pairs, in_turns, shared_verbs, updates};
+use crate::verbs::{
+    Engine, encode_amounts, encode_pairs, in_turns, key_reads, mapping_reads, shared_verbs, updates,
+};
 
 /// Signals are looked for whenever so many bytes were written, or so many items.
 const BYTES_AT_ONCE: usize = 16 << 20;
 
+key_reads!(Cache);
+mapping_reads!(Cache);
 shared_verbs!(Cache, twindex_cache::Cache);
+
+impl Cache {
+    fn len(&self) -> Result<usize> {
+        Ok(self.open()?.len())
+    }
+
+    fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
+        self.in_turns(py, keys, Encoded::len, |cache, keys| {
+            Ok(keys.iter().map(|key| cache.contains(key)).collect())
+        })
+    }
+}
 
 fn upsert(
     cache: &twindex_cache::Cache,

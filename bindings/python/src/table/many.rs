@@ -1,25 +1,13 @@
 //! The verbs for many keys, which work outside the interpreter.
 
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use super::Table;
-use crate::allocation::{gather, with_room};
-use crate::arena::Arena;
-use crate::codec::Encoded;
 use crate::error::Result;
-use crate::groups::{Groups, Keys};
-use crate::interrupts::{AT_ONCE, Interrupts};
-use crate::objects::{self, Flags};
+use crate::interrupts::AT_ONCE;
 use crate::progress::check_not_telling;
+use crate::range::Range;
 use crate::verbs::in_turns;
-
-/// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
-/// to stay in the processor's cache until they are objects.
-const READ_AT_ONCE: usize = 1024;
-/// As many as come to so many bytes, if the rest are as long as those before; of the first, so many.
-const READ_BYTES: usize = 4 << 20;
-const READ_FIRST: usize = 64;
 
 /// So many pairs at a time are written outside the interpreter, and signals looked for in between: each of these turns is a
 /// record on disk where writes wait for it, so that they are not to be many.
@@ -44,62 +32,62 @@ impl Table {
             Ok(py.detach(|| work(table, part))?)
         })
     }
+
+    /// Removes the pairs of a range. From the greatest key down, so that no slots of a leaf have to move.
+    fn delete_all(&self, py: Python<'_>, range: &Range<'_, '_>) -> Result<usize> {
+        let mut cursor = range.cursor(self.reader()?, &self.codecs.keys)?;
+        // A table that was dropped, or may not be written to, says so even where the range is empty.
+        self.in_turns(py, &[] as &[Vec<u8>], Vec::len, twindex_durable::Table::delete_many)?;
+        let mut removed = 0;
+        loop {
+            let mut keys = Vec::new();
+            py.detach(|| {
+                let mut bytes = 0;
+                cursor.steps(true, WRITTEN_AT_ONCE, |key, _| {
+                    keys.push(key.to_vec());
+                    bytes += key.len();
+                    bytes < WRITTEN_BYTES
+                })
+            });
+            if keys.is_empty() {
+                return Ok(removed);
+            }
+            let took = self.in_turns(py, &keys, Vec::len, twindex_durable::Table::delete_many)?;
+            removed += took.into_iter().filter(|&took| took).count();
+            py.check_signals()?;
+        }
+    }
 }
 
 #[pymethods]
 impl Table {
-    /// The value of each key, None for those that are absent.
+    /// Removes the pairs of a range of a sorted table, as `scan` takes it, some thousand at a time: how many. Pairs that other
+    /// threads write meanwhile may stay.
     ///
-    /// >>> users = Store().table("users")
-    /// >>> users["ada"] = "1815"
-    /// >>> users.select_many(["ada", "bob"])
-    /// ['1815', None]
-    #[pyo3(signature = (keys, /))]
-    fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
-        let py = keys.py();
-        let keys = Keys::new(keys, &self.codecs.keys)?;
-        let mut values = with_room(keys.len())?;
-        let mut arena = Arena::with_room(keys.len().min(READ_AT_ONCE))?;
-        while values.len() < keys.len() {
-            let fit = (READ_BYTES * arena.len()).checked_div(arena.bytes()).unwrap_or(READ_AT_ONCE);
-            let most = if values.is_empty() { READ_FIRST } else { fit.clamp(1, READ_AT_ONCE) };
-            let keys = keys.encode(values.len(), most, |key| self.codecs.keys.encode_sought(key))?;
-            let table = self.open()?;
-            arena.clear();
-            py.detach(|| table.in_memory().select_many(&keys, |_, value| arena.push(value)));
-            arena.check()?;
-            for value in arena.iter() {
-                values.push(match value {
-                    Some(value) => self.codecs.values.decode(py, value)?,
-                    None => py.None().into_bound(py),
-                });
-            }
-            py.check_signals()?;
-        }
-        self.store.check_open()?;
-        Ok(objects::list(py, values)?)
+    /// >>> log = Store().table("log", index="sorted", keys="int")
+    /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
+    /// >>> log.delete_range(lt=30), list(log)
+    /// (2, [30])
+    #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        gt: Option<&Bound<'_, PyAny>>,
+        gte: Option<&Bound<'_, PyAny>>,
+        lt: Option<&Bound<'_, PyAny>>,
+        lte: Option<&Bound<'_, PyAny>>,
+    ) -> Result<usize> {
+        self.delete_all(py, &Range { gt, gte, lt, lte, prefix: None })
     }
 
-    /// `compare_and_swap` for each key, expected and new value: whether each took effect.
-    #[pyo3(signature = (swaps, /))]
-    fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Flags> {
-        let py = swaps.py();
-        let swaps = Groups::<3>::new("swaps", swaps)?;
-        let mut encoded = with_room(swaps.len())?;
-        let mut interrupts = Interrupts::default();
-        for [key, expected, new] in swaps.iter() {
-            let key = self.codecs.keys.encode(key)?;
-            let (expected, new) =
-                (self.codecs.values.encode_present(expected)?, self.codecs.values.encode_present(new)?);
-            let bytes = |value: &Option<Encoded<'_>>| value.as_ref().map_or(0, Encoded::len);
-            interrupts.item_of(py, key.len() + bytes(&expected) + bytes(&new))?;
-            encoded.push((key, expected, new));
-        }
-        let slices = encoded.iter().map(|(key, expected, new)| {
-            Ok((key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref)))
-        });
-        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> = gather(py, slices)?;
-        let bytes = |(key, _, new): &twindex::Swap<'_, &Encoded<'_>>| key.len() + new.map_or(0, <[u8]>::len);
-        self.in_turns(py, &swaps, bytes, |table, swaps| table.compare_and_swap_many(swaps)).map(Flags)
+    /// Removes the pairs of a sorted table whose keys start with `prefix`: how many.
+    ///
+    /// >>> log = Store().table("log", index="sorted")
+    /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
+    /// >>> log.delete_prefix("2026-"), list(log)
+    /// (2, ['2027-01-01'])
+    #[pyo3(signature = (prefix, /))]
+    fn delete_prefix(&self, prefix: &Bound<'_, PyAny>) -> Result<usize> {
+        self.delete_all(prefix.py(), &Range { prefix: Some(prefix), ..Range::default() })
     }
 }

@@ -1,7 +1,5 @@
 //! What makes a table a mapping.
 
-use std::sync::Arc;
-
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use twindex::IndexKind;
@@ -9,18 +7,31 @@ use twindex::IndexKind;
 use super::Table;
 use crate::arguments::Position;
 use crate::error::{self, Result};
-use crate::memory::check_memory;
 use crate::objects::Pair;
-use crate::scan::{Scan, Yields};
 
 impl Table {
     /// Removes the pair and returns its value. A value that cannot be read stays.
-    pub(super) fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
+    pub(super) fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
         loop {
             let Some(bytes) = self.open()?.in_memory().select_shared(key) else { return Ok(None) };
             let value = self.codecs.values.decode(py, &bytes)?;
             if self.change(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
                 return Ok(Some(value));
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Removes the pair at an end and returns it.
+    fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
+        let mut cursor = self.reader()?.try_cursor(..)?;
+        loop {
+            let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
+            let Some((key, _)) = pair else { return Ok(None) };
+            let (object, key) = (self.codecs.keys.decode(py, key)?, key.to_vec());
+            // If another thread was quicker, the next pair is tried.
+            if let Some(value) = self.remove(py, &key)? {
+                return Ok(Some(Pair(object, value)));
             }
             py.check_signals()?;
         }
@@ -32,50 +43,10 @@ impl Table {
         let walk = |from: u64, keys: &mut Vec<Vec<u8>>| table.walk(from, |key, _| keys.push(key.to_vec()));
         self.popping.with(py, |popping| popping.any_key(walk))
     }
-
-    fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
-        check_memory()?;
-        Ok(Scan::over_table(
-            Arc::clone(&self.store),
-            self.open()?.in_memory(),
-            self.codecs.clone_ref(py),
-            yields,
-        ))
-    }
-
-    fn iterate_back(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
-        check_memory()?;
-        let cursor = self.open()?.cursor(..)?;
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone_ref(py), yields, true, None))
-    }
 }
 
 #[pymethods]
 impl Table {
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.find(key)?.ok_or_else(|| error::missing(key))
-    }
-
-    fn __iter__(&self, py: Python<'_>) -> Result<Scan> {
-        self.iterate(py, Yields::Keys)
-    }
-
-    fn __reversed__(&self, py: Python<'_>) -> Result<Scan> {
-        self.iterate_back(py, Yields::Keys)
-    }
-
-    /// The pairs, without the key look-ups of `collections.abc.ItemsView`.
-    #[pyo3(signature = (*, reverse=false))]
-    fn _iterate_items(&self, py: Python<'_>, reverse: bool) -> Result<Scan> {
-        if reverse { self.iterate_back(py, Yields::Pairs) } else { self.iterate(py, Yields::Pairs) }
-    }
-
-    /// The values, without the key look-ups of `collections.abc.ValuesView`.
-    #[pyo3(signature = (*, reverse=false))]
-    fn _iterate_values(&self, py: Python<'_>, reverse: bool) -> Result<Scan> {
-        if reverse { self.iterate_back(py, Yields::Values) } else { self.iterate(py, Yields::Values) }
-    }
-
     /// Removes a pair and returns it; raises `KeyError` where there is none.
     ///
     /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one by default. A hash table
@@ -101,11 +72,27 @@ impl Table {
             };
             if let Some(key) = key {
                 let object = self.codecs.keys.decode(py, &key)?;
-                if let Some(value) = self.take(py, &key)? {
+                if let Some(value) = self.remove(py, &key)? {
                     return Ok(Pair(object, value));
                 }
             }
             py.check_signals()?;
         }
+    }
+
+    /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair. Of several
+    /// threads, each gets another pair.
+    ///
+    /// >>> tasks = Store().table("tasks", index="sorted", keys="int")
+    /// >>> tasks.update([(10, "a"), (20, "b"), (30, "c")])
+    /// >>> tasks.pop_first(), tasks.pop_last(), len(tasks)
+    /// ((10, 'a'), (30, 'c'), 1)
+    fn pop_first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.pop_end(py, false)
+    }
+
+    /// Removes the pair with the greatest key of a sorted table and returns it, as `pop_first` does.
+    fn pop_last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.pop_end(py, true)
     }
 }

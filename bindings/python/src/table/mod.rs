@@ -2,21 +2,24 @@
 
 mod many;
 mod mapping;
-mod order;
-mod verbs;
+pub(crate) mod reads;
+pub(crate) mod verbs;
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::types::PyString;
+use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
 
+use crate::arguments::Text;
 use crate::attached::Attached;
-use crate::codec::{Codecs, Encoded};
+use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::popitem::Popping;
 use crate::progress::check_not_telling;
 use crate::shared::Shared;
+use crate::table::reads::table_reads;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
 ///
@@ -46,6 +49,32 @@ pub(crate) struct Table {
     popping: Attached<Popping>,
 }
 
+/// A table as a caller names it.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) engine: Option<twindex_durable::Table>,
+    keys: Option<KeyCodec>,
+    values: Option<ValueCodec>,
+}
+
+impl Named {
+    /// The codecs to see it by, where it remembers these.
+    pub(crate) fn codecs(self, py: Python<'_>, (keys, values): (&str, &str)) -> Result<Codecs> {
+        let check = |of: &'static str, has: &str, needs: Option<&str>| match needs {
+            Some(needs) if needs != has && needs != twindex::BYTES => Err(twindex::Error::WrongCodec {
+                table: self.name.clone(),
+                of,
+                has: has.into(),
+                needs: needs.into(),
+            }),
+            _ => Ok(()),
+        };
+        check("keys", keys, self.keys.as_ref().map(KeyCodec::name))?;
+        check("values", values, self.values.as_ref().map(ValueCodec::name))?;
+        Codecs::of_table(py, &self.name, (keys, values), self.keys, self.values)
+    }
+}
+
 /// To copy so many bytes takes several times as long as to leave the interpreter and come back.
 const WORTH_LEAVING: usize = 64 << 10;
 
@@ -62,6 +91,31 @@ impl Table {
     /// The table that this object is.
     pub(crate) fn of<'a>(object: &'a Bound<'_, PyAny>) -> Result<&'a Self> {
         object.cast::<Self>().map(Bound::get).map_err(|_| error::wrong_type("table", "twindex.Table", object))
+    }
+
+    /// The table of this store that an argument names, or is, and the codecs to see it by.
+    pub(crate) fn named(
+        store: &Arc<Shared>,
+        object: &Bound<'_, PyAny>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Named> {
+        let py = object.py();
+        let (mut keys, mut values) =
+            (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
+        let Ok(table) = object.cast::<Self>() else {
+            if object.cast::<PyString>().is_err() {
+                return Err(error::wrong_type("table", "str or twindex.Table", object));
+            }
+            return Ok(Named { name: object.extract::<Text>()?.0, engine: None, keys, values });
+        };
+        let table = table.get();
+        if !Arc::ptr_eq(&table.store, store) {
+            return Err(twindex_durable::Error::ForeignTable { table: table.name().into() }.into());
+        }
+        keys.get_or_insert_with(|| table.codecs.keys.clone_ref(py));
+        values.get_or_insert_with(|| table.codecs.values.clone_ref(py));
+        Ok(Named { name: table.name().into(), engine: Some((*table.engine).clone()), keys, values })
     }
 
     pub(crate) fn engine(&self) -> &twindex_durable::Table {
@@ -109,22 +163,24 @@ impl Table {
         self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(key, expected, new))
     }
 
-    /// The value of an encoded key.
-    fn stored(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
-        Ok(self.open()?.in_memory().select_shared(key))
+    /// The table for reads.
+    #[inline]
+    fn reader(&self) -> Result<&twindex::Table> {
+        Ok(self.open()?.in_memory())
     }
 
-    #[inline]
-    fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
-        let py = key.py();
-        let table = self.open()?;
-        let key = self.codecs.keys.encode_sought(key)?;
-        match table.in_memory().select_with(&key, |value| self.codecs.values.make(py, value)) {
-            Some(made) => self.codecs.values.finish(made?).map(Some),
-            None => Ok(None),
-        }
+    /// An object that reads it later.
+    #[expect(clippy::unused_self, reason = "a snapshot's table has the like")]
+    fn made<'py, T: PyClass>(
+        &self,
+        py: Python<'py>,
+        object: impl Into<PyClassInitializer<T>>,
+    ) -> Result<Bound<'py, T>> {
+        Ok(Bound::new(py, object)?)
     }
 }
+
+table_reads!(Table);
 
 #[pymethods]
 impl Table {

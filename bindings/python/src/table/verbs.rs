@@ -1,16 +1,14 @@
 //! The verbs for one key.
 
 use pyo3::prelude::*;
-use pyo3::types::PyMemoryView;
 use twindex::Write;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
-use crate::codec::{Codecs, Encoded};
+use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
 use crate::objects::{Flags, Sums};
-use crate::value;
 use crate::verbs::{Engine, encode_amounts, encode_pairs, shared_verbs, updates};
 
 impl Engine for twindex_durable::Table {
@@ -48,72 +46,128 @@ impl Engine for twindex_durable::Table {
         self.delete_many(keys)
     }
 
-    fn contains_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
-        Ok(self.in_memory().contains_many(keys))
-    }
-
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> twindex_durable::Result<Vec<i64>> {
         self.increment_many(amounts)
     }
 }
 
 shared_verbs!(Table, twindex_durable::Table);
+table_writes!(Table);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
-    ($($(#[$doc:meta])* $verb:ident: $write:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+    ($class:ident: $($(#[$doc:meta])* $verb:ident: $write:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
         #[pymethods]
-        impl Table {
+        impl $class {
             $($(#[$doc])*
             #[pyo3(signature = (key, value, /))]
             fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (py, crate::codec::Codecs { keys, values }) = (key.py(), &self.codecs);
                 let (key, value) = (keys.encode(key)?, values.encode(value)?);
-                self.write(py, value.len(), |table| table.write(Write::$write, &key, &value))
+                self.write(py, value.len(), |table| table.write(twindex::Write::$write, &key, &value))
             }
 
             $(#[$doc_of_many])*
             #[pyo3(signature = (pairs, /))]
             fn $many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
                 let groups = Groups::pairs("pairs", pairs)?;
-                self.write_many(pairs.py(), &groups, |table, pairs| table.write_many(Write::$write, pairs))
+                self.write_many(pairs.py(), &groups, |table, pairs| table.write_many(twindex::Write::$write, pairs))
             })*
         }
     };
 }
 
-puts! {
-    /// Adds the pair where the key is absent; whether it was.
-    ///
-    /// >>> users = Store().table("users")
-    /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
-    /// (True, False)
-    insert: Insert,
-    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-    ///
-    /// >>> users = Store().table("users")
-    /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
-    /// [True, True, False]
-    insert_many;
+/// Gives a class the writes that tables have beyond those of `shared_verbs`.
+macro_rules! table_writes {
+    ($class:ident) => {
+        const _: () = {
+            use crate::allocation::{gather, with_room};
+            use crate::codec::Encoded;
+            use crate::groups::Groups;
+            use crate::interrupts::Interrupts;
+            use crate::objects::Flags;
+            use crate::table::verbs::puts;
 
-    /// Gives the key another value where it is present; whether it was.
-    ///
-    /// >>> users = Store().table("users", values="int")
-    /// >>> users.replace("ada", 1815)
-    /// False
-    replace: Replace,
-    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-    replace_many;
+            puts! {
+                $class:
+                /// Adds the pair where the key is absent; whether it was.
+                ///
+                /// >>> users = Store().table("users")
+                /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
+                /// (True, False)
+                insert: Insert,
+                /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+                ///
+                /// >>> users = Store().table("users")
+                /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
+                /// [True, True, False]
+                insert_many;
 
-    /// Gives the key this value, present or not. Always takes effect, so always True.
-    ///
-    /// >>> users = Store().table("users")
-    /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
-    /// (True, True)
-    upsert: Upsert,
-    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-    upsert_many;
+                /// Gives the key another value where it is present; whether it was.
+                ///
+                /// >>> users = Store().table("users", values="int")
+                /// >>> users.replace("ada", 1815)
+                /// False
+                replace: Replace,
+                /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+                replace_many;
+
+                /// Gives the key this value, present or not. Always takes effect, so always True.
+                ///
+                /// >>> users = Store().table("users")
+                /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
+                /// (True, True)
+                upsert: Upsert,
+                /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+                upsert_many;
+            }
+
+            #[pymethods]
+            impl $class {
+                /// `compare_and_swap` for each key, expected and new value: whether each took effect.
+                #[pyo3(signature = (swaps, /))]
+                fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Flags> {
+                    let py = swaps.py();
+                    let swaps = Groups::<3>::new("swaps", swaps)?;
+                    let mut encoded = with_room(swaps.len())?;
+                    let mut interrupts = Interrupts::default();
+                    for [key, expected, new] in swaps.iter() {
+                        let key = self.codecs.keys.encode(key)?;
+                        let (expected, new) = (
+                            self.codecs.values.encode_present(expected)?,
+                            self.codecs.values.encode_present(new)?,
+                        );
+                        let bytes = |value: &Option<Encoded<'_>>| value.as_ref().map_or(0, Encoded::len);
+                        interrupts.item_of(py, key.len() + bytes(&expected) + bytes(&new))?;
+                        encoded.push((key, expected, new));
+                    }
+                    let slices = encoded.iter().map(|(key, expected, new)| {
+                        Ok((key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref)))
+                    });
+                    let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> = gather(py, slices)?;
+                    let bytes = |(key, _, new): &twindex::Swap<'_, &Encoded<'_>>| {
+                        key.len() + new.map_or(0, <[u8]>::len)
+                    };
+                    self.in_turns(py, &swaps, bytes, |table, swaps| table.compare_and_swap_many(swaps))
+                        .map(Flags)
+                }
+
+                /// Removes the key and returns its value, or None where it is absent. Of several threads, one gets it.
+                ///
+                /// >>> users = Store().table("users")
+                /// >>> users["ada"] = "1815"
+                /// >>> users.take("ada"), users.take("ada")
+                /// ('1815', None)
+                #[pyo3(signature = (key, /))]
+                fn take<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+                    self.remove(key.py(), self.codecs.keys.encode(key)?.as_ref())
+                }
+            }
+        };
+    };
 }
+
+pub(crate) use {puts, table_writes};
 
 #[pymethods]
 impl Table {
@@ -121,21 +175,5 @@ impl Table {
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let table = self.open()?;
         Ok(py.detach(|| table.clear())?)
-    }
-
-    /// Whether the key is there.
-    #[pyo3(signature = (key, /))]
-    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.open()?.in_memory().contains(self.codecs.keys.encode_sought(key)?))
-    }
-
-    /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
-    ///
-    /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
-    /// deleted, and keeps its memory in use for as long as the view is there.
-    #[pyo3(signature = (key, /))]
-    fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
-        let value = self.stored(&self.codecs.keys.encode_sought(key)?)?;
-        value.map(|value| value::view(key.py(), value)).transpose()
     }
 }

@@ -1,0 +1,69 @@
+"""Runs transactions, again where they met a conflict."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import ArgumentTypeError, ConflictError, NestedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._twindex import Store, Transaction
+
+T = TypeVar("T")
+
+# A transaction is run so often, as in every language.
+RUNS = 1000
+CONFLICT = f"what the transaction read was changed by others, in {RUNS} of {RUNS} runs"
+
+# The transactions in whose blocks this thread or task is.
+_running: ContextVar[tuple[Transaction, ...]] = ContextVar("_running", default=())
+
+
+def enter(transaction: Transaction) -> None:
+    """Refuses a transaction within another of its store."""
+    running = tuple(other for other in _running.get() if not other.closed)
+    if any(other._of == transaction._of for other in running):
+        transaction.close()
+        raise NestedError("a transaction of this store runs already: use its tables, or end it first")
+    _running.set((*running, transaction))
+
+
+def leave(transaction: Transaction) -> None:
+    """Forgets a transaction that has ended."""
+    _running.set(tuple(other for other in _running.get() if other is not transaction))
+
+
+def pause(turn: int) -> float:
+    """How many seconds others have turns before it is run again."""
+    return 0 if turn < 64 else 0.001
+
+
+def run(store: Store, function: Callable[[Transaction], T]) -> T:
+    """What `Store.transaction` does with a function."""
+    for turn in range(RUNS):
+        transaction = store.transaction()
+        try:
+            with transaction:
+                value = function(transaction)
+                if isawaitable(value):
+                    _refuse(value)
+                return value
+        except Exception:
+            if not transaction._has_conflict:
+                raise
+        time.sleep(pause(turn))
+    raise ConflictError(CONFLICT)
+
+
+def _refuse(value: Any) -> None:
+    if close := getattr(value, "close", None):
+        # Nobody complains of a coroutine that was never awaited.
+        close()
+    raise ArgumentTypeError(
+        f"the function of a transaction must not return an awaitable, as twindex.aio.transaction takes: {value!r}"
+    )

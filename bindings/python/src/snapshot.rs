@@ -1,0 +1,364 @@
+//! The classes `Snapshot` and `SnapshotTable`.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
+use twindex::IndexKind;
+
+use crate::codec::Codecs;
+use crate::cursor::Cursor;
+use crate::error::{self, Result};
+use crate::fork::Inherited;
+use crate::interrupts::{dumped, wait_for};
+use crate::memory::check_memory;
+use crate::objects;
+use crate::paths::path_of;
+use crate::scan::Scan;
+use crate::shared::{Ends, Shared, not_copied};
+use crate::table::Table;
+use crate::table::reads::table_reads;
+
+/// All tables of a store as they were at one moment, made by `Store.snapshot`. Never half a batch or transaction.
+///
+/// Opening one takes microseconds and copies nothing; while it is open, the store keeps what writes replace. Any thread can
+/// read it. It ends with its `with` block, by `close`, with its store, or once nobody has it or its tables any more.
+///
+/// >>> store = Store()
+/// >>> orders = store.table("orders", values="int")
+/// >>> orders["apples"] = 3
+/// >>> with store.snapshot() as report:
+/// ...     orders["pears"] = 5
+/// ...     dict(report.table("orders"))
+/// {'apples': 3}
+#[pyclass(frozen, weakref, module = "twindex")]
+pub(crate) struct Snapshot {
+    store: Arc<Shared>,
+    moment: Arc<Moment>,
+}
+
+/// What a snapshot and its tables share.
+pub(crate) struct Moment {
+    /// None once it has ended.
+    engine: Mutex<Option<Inherited<twindex_durable::Snapshot>>>,
+    /// The tables, cursors and iterators that read it.
+    readers: Mutex<Vec<Py<PyWeakrefReference>>>,
+}
+
+impl Moment {
+    /// Its engine, unless it has ended.
+    fn open(&self, store: &Shared) -> Result<twindex_durable::Snapshot> {
+        store.check_open()?;
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.as_deref().cloned().ok_or_else(error::snapshot_ended)
+    }
+
+    /// Remembers an object, to end it with the snapshot.
+    fn remember<T: PyClass>(&self, store: &Shared, object: &Bound<'_, T>) -> Result<()> {
+        let (py, reader) = (object.py(), PyWeakrefReference::new(object.as_any())?.unbind());
+        let mut readers = self.readers.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        // Those that are found alive are let go of without the lock, as they may be by now the last references.
+        let mut alive = Vec::new();
+        if readers.len() == readers.capacity() {
+            readers.retain(|reader| {
+                let found = reader.bind(py).upgrade();
+                let is_alive = found.is_some();
+                alive.extend(found);
+                is_alive
+            });
+            let more = readers.len().max(4);
+            readers.try_reserve(more)?;
+        }
+        readers.push(reader);
+        drop(readers);
+        drop(alive);
+        // It ended before the reader was in the list, or else ends it.
+        self.open(store).map(drop)
+    }
+}
+
+impl Ends for Moment {
+    /// Ends the snapshot and all that reads it.
+    fn end(&self, py: Python<'_>) {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let readers =
+            std::mem::take(&mut *self.readers.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner));
+        for reader in readers.iter().filter_map(|reader| reader.bind(py).upgrade()) {
+            if let Ok(table) = reader.cast::<SnapshotTable>() {
+                table.get().give_up();
+            } else if let Ok(cursor) = reader.cast::<Cursor>() {
+                cursor.get().end(py);
+            } else if let Ok(scan) = reader.cast::<Scan>() {
+                scan.get().end(py);
+            }
+        }
+        // To free what it kept may take long.
+        py.detach(|| drop(engine));
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(py: Python<'_>, store: &Arc<Shared>) -> Result<Self> {
+        check_memory()?;
+        let shared = Arc::clone(store);
+        let engine = py.detach(|| shared.engine().snapshot())?;
+        let moment =
+            Arc::new(Moment { engine: Mutex::new(Some(Inherited::new(engine))), readers: Mutex::default() });
+        let weak = Arc::downgrade(&moment);
+        store.add_snapshot(weak)?;
+        Ok(Self { store: Arc::clone(store), moment })
+    }
+
+    fn open(&self) -> Result<twindex_durable::Snapshot> {
+        self.moment.open(&self.store)
+    }
+}
+
+#[pymethods]
+impl Snapshot {
+    /// A table as it was: a `SnapshotTable`. Raises `NoTableError` where there was none.
+    ///
+    /// `table` is a name, or a `Table` of the store, by whose codecs it is seen then. By its name a table is seen by the codecs
+    /// that it remembers, unless `keys` or `values` name others, as in `Store.table`.
+    ///
+    /// >>> store = Store()
+    /// >>> hits = store.table("hits", values="int")
+    /// >>> hits["/"] = 1
+    /// >>> with store.snapshot() as then:
+    /// ...     then.table(hits)["/"], then.table("hits", values="bytes")["/"]
+    /// (1, b'1')
+    #[pyo3(signature = (table, *, keys=None, values=None))]
+    fn table<'py>(
+        &self,
+        table: &Bound<'py, PyAny>,
+        keys: Option<&Bound<'py, PyAny>>,
+        values: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, SnapshotTable>> {
+        let py = table.py();
+        let engine = self.open()?;
+        let seen = Table::named(&self.store, table, keys, values)?;
+        let engine = engine.table(&seen.name)?;
+        let name = seen.name.clone();
+        let codecs = seen.codecs(py, engine.codecs())?;
+        let (remembered, store) = (engine.codecs(), Arc::clone(&self.store));
+        let table = SnapshotTable {
+            store,
+            moment: Arc::clone(&self.moment),
+            index: engine.index(),
+            remembered: (remembered.0.to_owned(), remembered.1.to_owned()),
+            engine: RwLock::new(Some(Inherited::new(engine.as_table().clone()))),
+            name,
+            codecs,
+        };
+        let table = Bound::new(py, table)?;
+        self.moment.remember(&self.store, &table)?;
+        Ok(table)
+    }
+
+    /// The name and index of every table that there was, by name.
+    fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
+        let tables = self.open()?.tables()?;
+        objects::tables(py, tables.iter().map(|table| (table.name(), table.index())))
+    }
+
+    /// Where the snapshot is in its store's history, as text: `Store.changes` from there have everything that came after it,
+    /// and nothing that is in it.
+    ///
+    /// Raises `NoLogError` where the durability is "none", and `NoFileError` for a store in memory.
+    #[getter]
+    fn position(&self) -> Result<String> {
+        Ok(self.open()?.position()?.to_string())
+    }
+
+    /// The snapshot as bytes, which `Store.load` reads.
+    fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let engine = self.open()?;
+        dumped(py, |writer| engine.dump(writer))
+    }
+
+    /// Writes the snapshot to another file than the store's, as `Store.save` does.
+    #[pyo3(signature = (path))]
+    fn save(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> Result<()> {
+        let engine = self.open()?;
+        let Some(target) = path_of(path)? else {
+            return Err(error::wrong_type("path", "str, bytes or os.PathLike", path));
+        };
+        Ok(wait_for(py, move || engine.save_as(&target))??)
+    }
+
+    /// Ends the snapshot, and lets go of what was kept for it. Its tables, cursors and iterators raise `EndedError` from then
+    /// on; closing it again does nothing.
+    fn close(&self, py: Python<'_>) {
+        if !self.store.is_foreign() {
+            self.moment.end(py);
+        }
+    }
+
+    /// Whether it has ended.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.open().is_err()
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> Result<PyRef<'_, Self>> {
+        slf.open()?;
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        match self.open().and_then(|engine| Ok(engine.tables()?.len())) {
+            Ok(tables) => format!("<twindex.Snapshot: {tables} tables>"),
+            Err(_) => "<twindex.Snapshot: ended>".into(),
+        }
+    }
+}
+
+not_copied!(
+    Snapshot,
+    "a Snapshot cannot be pickled or copied; Store.load(snapshot.dump()) is a copy of its pairs"
+);
+
+/// A table as it was at the moment of a snapshot: a mapping that nobody can write to, with a table's reads.
+///
+/// `Snapshot.table` makes one. Its writes raise `ReadOnlyError`.
+///
+/// >>> store = Store()
+/// >>> log = store.table("log", index="sorted", keys="int")
+/// >>> log.update([(10, "a"), (20, "b")])
+/// >>> then = store.snapshot().table(log)
+/// >>> log.clear()
+/// >>> then[10], list(then.scan(gte=15)), len(then)
+/// ('a', [(20, 'b')], 2)
+#[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
+pub(crate) struct SnapshotTable {
+    store: Arc<Shared>,
+    moment: Arc<Moment>,
+    name: String,
+    index: IndexKind,
+    remembered: (String, String),
+    /// None once the snapshot has ended.
+    engine: RwLock<Option<Inherited<twindex::Table>>>,
+    codecs: Codecs,
+}
+
+/// A table that a call reads, which keeps the snapshot for as long.
+struct Lent(twindex::Table);
+
+impl Deref for Lent {
+    type Target = twindex::Table;
+
+    #[inline]
+    fn deref(&self) -> &twindex::Table {
+        &self.0
+    }
+}
+
+table_reads!(SnapshotTable);
+
+impl SnapshotTable {
+    /// The engine's table, unless the snapshot has ended.
+    #[inline]
+    fn reader(&self) -> Result<Lent> {
+        self.store.check_open()?;
+        let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+        engine.as_deref().map(|table| Lent(table.clone())).ok_or_else(error::snapshot_ended)
+    }
+
+    /// An object that reads it later, and ends with the snapshot.
+    fn made<'py, T: PyClass>(
+        &self,
+        py: Python<'py>,
+        object: impl Into<PyClassInitializer<T>>,
+    ) -> Result<Bound<'py, T>> {
+        let object = Bound::new(py, object)?;
+        self.moment.remember(&self.store, &object)?;
+        Ok(object)
+    }
+
+    fn give_up(&self) {
+        drop(self.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn read_only<T>(&self) -> Result<T> {
+        self.reader()?;
+        Err(twindex::Error::ReadOnly { table: self.name.clone() }.into())
+    }
+}
+
+#[pymethods]
+impl SnapshotTable {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.codecs.visit(&visit)
+    }
+
+    /// The name that it had in its store.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its index, "hash" or "sorted".
+    #[getter]
+    fn index(&self) -> &'static str {
+        self.index.name()
+    }
+
+    /// The names of the codecs that the table remembers, of its keys and of its values.
+    #[getter]
+    fn codecs(&self) -> (&str, &str) {
+        (&self.remembered.0, &self.remembered.1)
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+        let _ = (key, value);
+        self.read_only()
+    }
+
+    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
+        let _ = key;
+        self.read_only()
+    }
+
+    fn __repr__(&self) -> String {
+        let (name, index) = (&self.name, self.index.name());
+        let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
+        match self.len() {
+            Ok(pairs) => format!("<twindex.SnapshotTable {name:?}: {kind}, {pairs} pairs>"),
+            Err(_) => format!("<twindex.SnapshotTable {name:?}: {kind}, ended>"),
+        }
+    }
+}
+
+/// The writes of a table, which are refused.
+macro_rules! refused {
+    ($($verb:ident)*) => {
+        #[pymethods]
+        impl SnapshotTable {
+            $(/// Raises `ReadOnlyError`: nobody can write to a snapshot.
+            #[pyo3(signature = (*_arguments, **_keywords))]
+            fn $verb(
+                &self,
+                _arguments: &Bound<'_, PyTuple>,
+                _keywords: Option<&Bound<'_, PyDict>>,
+            ) -> Result<()> {
+                self.read_only()
+            })*
+        }
+    };
+}
+
+refused! {
+    alter clear compare_and_swap compare_and_swap_many delete delete_many delete_prefix delete_range increment
+    increment_many insert insert_many pop pop_first pop_last popitem replace replace_many setdefault take update upsert
+    upsert_many
+}
+
+not_copied!(SnapshotTable, "a SnapshotTable cannot be pickled or copied; dict(table) is a copy of its pairs");

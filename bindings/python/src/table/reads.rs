@@ -1,0 +1,371 @@
+//! What reads a table: one of a store, or one of a snapshot.
+
+use pyo3::prelude::*;
+
+use crate::error::Result;
+use crate::interrupts::AT_ONCE;
+
+/// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
+/// to stay in the processor's cache until they are objects.
+pub(crate) const READ_AT_ONCE: usize = 1024;
+/// As many as come to so many bytes, if the rest are as long as those before; of the first, so many.
+pub(crate) const READ_BYTES: usize = 4 << 20;
+pub(crate) const READ_FIRST: usize = 64;
+
+/// Moves the cursor over so many pairs, or to the end of its range: over how many.
+pub(crate) fn pass(py: Python<'_>, cursor: &mut twindex::Cursor, down: bool, pairs: usize) -> Result<usize> {
+    let mut passed = 0;
+    while passed < pairs {
+        let most = (pairs - passed).min(8 * AT_ONCE);
+        let done = py.detach(|| cursor.steps(down, most, |_, _| true));
+        passed += done;
+        if done < most {
+            break;
+        }
+        py.check_signals()?;
+    }
+    Ok(passed)
+}
+
+/// Gives a class the reads of a table. It has `reader`, which is the engine's table unless it was closed, `made`, `store`,
+/// `name` and `codecs`.
+macro_rules! table_reads {
+    ($class:ident) => {
+        const _: () = {
+            use std::ops::Bound as End;
+
+            use pyo3::types::{PyList, PyMemoryView};
+
+            use crate::allocation::with_room;
+            use crate::arena::Arena;
+            use crate::arguments::{self, Count, Inclusive, Position};
+            use crate::codec::Encoded;
+            use crate::cursor::Cursor;
+            use crate::error;
+            use crate::groups::Keys;
+            use crate::interrupts::AT_ONCE;
+            use crate::memory::check_memory;
+            use crate::objects::{self, Pair};
+            use crate::range::Range;
+            use crate::scan::{Scan, Yields};
+            use crate::table::reads::{READ_AT_ONCE, READ_BYTES, READ_FIRST, pass};
+            use crate::value;
+            use crate::verbs::{in_turns, key_reads, mapping_reads};
+
+            key_reads!($class);
+            mapping_reads!($class);
+
+            impl $class {
+                fn len(&self) -> Result<usize> {
+                    Ok(self.reader()?.len())
+                }
+
+                /// The value of an encoded key.
+                fn stored(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
+                    Ok(self.reader()?.select_shared(key))
+                }
+
+                #[inline]
+                fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+                    let py = key.py();
+                    let table = self.reader()?;
+                    let key = self.codecs.keys.encode_sought(key)?;
+                    match table.select_with(&key, |value| self.codecs.values.make(py, value)) {
+                        Some(made) => self.codecs.values.finish(made?).map(Some),
+                        None => Ok(None),
+                    }
+                }
+
+                fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
+                    in_turns(py, keys, (4 * AT_ONCE, 4 * READ_BYTES), Encoded::len, |keys| {
+                        let table = self.reader()?;
+                        Ok(py.detach(|| table.contains_many(keys)))
+                    })
+                }
+
+                fn iterate<'py>(&self, py: Python<'py>, yields: Yields) -> Result<Bound<'py, Scan>> {
+                    check_memory()?;
+                    let (store, codecs) = (Arc::clone(&self.store), self.codecs.clone_ref(py));
+                    self.made(py, Scan::over_table(store, &*self.reader()?, codecs, yields))
+                }
+
+                fn scan_range<'py>(
+                    &self,
+                    py: Python<'py>,
+                    range: &Range<'_, '_>,
+                    yields: Yields,
+                    reverse: bool,
+                    limit: Option<Count>,
+                ) -> Result<Bound<'py, Scan>> {
+                    let cursor = range.cursor(&*self.reader()?, &self.codecs.keys)?;
+                    let (codecs, limit) = (self.codecs.clone_ref(py), limit.map(|Count(pairs)| pairs));
+                    let store = Arc::clone(&self.store);
+                    self.made(py, Scan::over_range(store, cursor, codecs, yields, reverse, limit))
+                }
+
+                fn iterate_back<'py>(&self, py: Python<'py>, yields: Yields) -> Result<Bound<'py, Scan>> {
+                    self.scan_range(py, &Range::default(), yields, true, None)
+                }
+
+                /// How many keys are less than this one, or equal to it.
+                fn rank(&self, key: &Bound<'_, PyAny>, or_equal: bool) -> Result<usize> {
+                    let encoded = self.codecs.keys.encode_sought(key)?;
+                    let bytes = encoded.as_ref();
+                    let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
+                    let mut cursor = self.reader()?.try_cursor((End::Unbounded, end))?;
+                    let count = pass(key.py(), &mut cursor, false, usize::MAX)?;
+                    self.reader()?;
+                    Ok(count)
+                }
+
+                /// What `read` makes of the encoded pair at this position, counted from the end where it is negative.
+                fn at<T>(
+                    &self,
+                    py: Python<'_>,
+                    Position(index): Position,
+                    read: impl FnOnce(&[u8], &[u8]) -> T,
+                ) -> Result<T> {
+                    let mut cursor = self.reader()?.try_cursor(..)?;
+                    let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
+                    let skipped = skipped.cast_unsigned();
+                    let passed = pass(py, &mut cursor, down, skipped)?;
+                    let pair = match down {
+                        _ if passed < skipped => None,
+                        true => cursor.scan_desc_next(),
+                        false => cursor.scan_asc_next(),
+                    };
+                    pair.map(|(key, value)| read(key, value)).ok_or_else(|| error::position(index))
+                }
+
+                /// The pair at an end.
+                fn at_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
+                    let mut cursor = self.reader()?.try_cursor(..)?;
+                    let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
+                    let Some((key, value)) = pair else { return Ok(None) };
+                    let (key, value) = (self.codecs.keys.make(py, key)?, self.codecs.values.make(py, value)?);
+                    Ok(Some(Pair(self.codecs.keys.finish(key)?, self.codecs.values.finish(value)?)))
+                }
+            }
+
+            #[pymethods]
+            impl $class {
+                fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                    self.find(key)?.ok_or_else(|| error::missing(key))
+                }
+
+                fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, Scan>> {
+                    self.iterate(py, Yields::Keys)
+                }
+
+                fn __reversed__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, Scan>> {
+                    self.iterate_back(py, Yields::Keys)
+                }
+
+                /// The pairs, without the key look-ups of `collections.abc.ItemsView`.
+                #[pyo3(signature = (*, reverse=false))]
+                fn _iterate_items<'py>(&self, py: Python<'py>, #[pyo3(from_py_with = arguments::reverse)] reverse: bool) -> Result<Bound<'py, Scan>> {
+                    if reverse { self.iterate_back(py, Yields::Pairs) } else { self.iterate(py, Yields::Pairs) }
+                }
+
+                /// The values, without the key look-ups of `collections.abc.ValuesView`.
+                #[pyo3(signature = (*, reverse=false))]
+                fn _iterate_values<'py>(&self, py: Python<'py>, #[pyo3(from_py_with = arguments::reverse)] reverse: bool) -> Result<Bound<'py, Scan>> {
+                    if reverse { self.iterate_back(py, Yields::Values) } else { self.iterate(py, Yields::Values) }
+                }
+
+                /// Whether the key is there.
+                #[pyo3(signature = (key, /))]
+                fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+                    Ok(self.reader()?.contains(self.codecs.keys.encode_sought(key)?))
+                }
+
+                /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
+                ///
+                /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
+                /// deleted, and keeps its memory in use for as long as the view is there.
+                #[pyo3(signature = (key, /))]
+                fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
+                    let value = self.stored(&self.codecs.keys.encode_sought(key)?)?;
+                    value.map(|value| value::view(key.py(), value)).transpose()
+                }
+
+                /// The value of each key, None for those that are absent.
+                ///
+                /// >>> users = Store().table("users")
+                /// >>> users["ada"] = "1815"
+                /// >>> users.select_many(["ada", "bob"])
+                /// ['1815', None]
+                #[pyo3(signature = (keys, /))]
+                fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
+                    let py = keys.py();
+                    let keys = Keys::new(keys, &self.codecs.keys)?;
+                    let mut values = with_room(keys.len())?;
+                    let mut arena = Arena::with_room(keys.len().min(READ_AT_ONCE))?;
+                    while values.len() < keys.len() {
+                        let fit = (READ_BYTES * arena.len()).checked_div(arena.bytes()).unwrap_or(READ_AT_ONCE);
+                        let most = if values.is_empty() { READ_FIRST } else { fit.clamp(1, READ_AT_ONCE) };
+                        let keys = keys.encode(values.len(), most, |key| self.codecs.keys.encode_sought(key))?;
+                        let table = self.reader()?;
+                        arena.clear();
+                        py.detach(|| table.select_many(&keys, |_, value| arena.push(value)));
+                        arena.check()?;
+                        for value in arena.iter() {
+                            values.push(match value {
+                                Some(value) => self.codecs.values.decode(py, value)?,
+                                None => py.None().into_bound(py),
+                            });
+                        }
+                        py.check_signals()?;
+                    }
+                    self.reader()?;
+                    Ok(objects::list(py, values)?)
+                }
+
+                /// A cursor over the keys from `gt` (without it) or `gte` (with it) to `lt` or `lte`, or over those
+                /// that start with `prefix`. Needs a sorted table.
+                ///
+                /// >>> log = Store().table("log", index="sorted")
+                /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
+                /// >>> cursor = log.cursor(lt="2027")
+                /// >>> cursor.scan_asc_next(), cursor.scan_asc_next(), cursor.scan_asc_next()
+                /// (('2026-11-01', 'a'), ('2026-11-02', 'b'), None)
+                #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None))]
+                fn cursor<'py>(
+                    &self,
+                    py: Python<'py>,
+                    gt: Option<&Bound<'_, PyAny>>,
+                    gte: Option<&Bound<'_, PyAny>>,
+                    lt: Option<&Bound<'_, PyAny>>,
+                    lte: Option<&Bound<'_, PyAny>>,
+                    prefix: Option<&Bound<'_, PyAny>>,
+                ) -> Result<Bound<'py, Cursor>> {
+                    let cursor = Range { gt, gte, lt, lte, prefix }.cursor(&*self.reader()?, &self.codecs.keys)?;
+                    self.made(py, Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
+                }
+
+                /// An iterator over the pairs of a range, as `cursor` takes it, in the order of the keys or the other
+                /// way, at most `limit` of them. It reads ahead by up to 256 pairs.
+                ///
+                /// >>> log = Store().table("log", index="sorted", keys="int")
+                /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
+                /// >>> list(log.scan(gte=0)), list(log.scan(reverse=True, limit=1))
+                /// ([(2, 'b'), (3, 'c')], [(3, 'c')])
+                #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
+                fn scan<'py>(
+                    &self,
+                    py: Python<'py>,
+                    gt: Option<&Bound<'_, PyAny>>,
+                    gte: Option<&Bound<'_, PyAny>>,
+                    lt: Option<&Bound<'_, PyAny>>,
+                    lte: Option<&Bound<'_, PyAny>>,
+                    prefix: Option<&Bound<'_, PyAny>>,
+                    #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+                    limit: Option<Count>,
+                ) -> Result<Bound<'py, Scan>> {
+                    self.scan_range(py, &Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
+                }
+
+                /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
+                /// without the two themselves.
+                ///
+                /// >>> log = Store().table("log", index="sorted", keys="int")
+                /// >>> log.update([(1, "a"), (2, "b"), (3, "c")])
+                /// >>> list(log.irange(2)), list(log.irange(1, 3, (True, False), reverse=True))
+                /// ([2, 3], [2, 1])
+                #[pyo3(
+                    signature = (minimum=None, maximum=None, inclusive=Inclusive::BOTH, reverse=false),
+                    text_signature = "($self, minimum=None, maximum=None, inclusive=(True, True), reverse=False)"
+                )]
+                fn irange<'py>(
+                    &self,
+                    py: Python<'py>,
+                    minimum: Option<&Bound<'_, PyAny>>,
+                    maximum: Option<&Bound<'_, PyAny>>,
+                    inclusive: Inclusive,
+                    #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+                ) -> Result<Bound<'py, Scan>> {
+                    let Inclusive(lower, upper) = inclusive;
+                    let (gte, gt) = if lower { (minimum, None) } else { (None, minimum) };
+                    let (lte, lt) = if upper { (maximum, None) } else { (None, maximum) };
+                    self.scan_range(py, &Range { gt, gte, lt, lte, prefix: None }, Yields::Keys, reverse, None)
+                }
+
+                /// How many keys are less than this one: the position at which it is, or would be.
+                ///
+                /// It counts them, which takes longer the more there are.
+                ///
+                /// >>> log = Store().table("log", index="sorted", keys="int")
+                /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
+                /// >>> log.bisect_left(20), log.bisect_right(20), log.bisect_left(99)
+                /// (1, 2, 3)
+                #[pyo3(signature = (key, /))]
+                fn bisect_left(&self, key: &Bound<'_, PyAny>) -> Result<usize> {
+                    self.rank(key, false)
+                }
+
+                /// How many keys are less than this one or equal to it. It counts them, as `bisect_left` does.
+                #[pyo3(signature = (key, /))]
+                fn bisect_right(&self, key: &Bound<'_, PyAny>) -> Result<usize> {
+                    self.rank(key, true)
+                }
+
+                /// The same as `bisect_right`.
+                #[pyo3(signature = (key, /))]
+                fn bisect(&self, key: &Bound<'_, PyAny>) -> Result<usize> {
+                    self.rank(key, true)
+                }
+
+                /// The pair at a position, counted from the end where it is negative; the last one by default. Raises
+                /// `IndexError` where there are not so many.
+                ///
+                /// It passes all pairs between that end and the position.
+                ///
+                /// >>> log = Store().table("log", index="sorted", keys="int")
+                /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
+                /// >>> log.peekitem(), log.peekitem(0)
+                /// ((30, 'c'), (10, 'a'))
+                #[pyo3(signature = (index=Position::LAST, /), text_signature = "($self, index=-1, /)")]
+                fn peekitem<'py>(&self, py: Python<'py>, index: Position) -> Result<Pair<'py>> {
+                    let make =
+                        |key: &[u8], value: &[u8]| (self.codecs.keys.make(py, key), self.codecs.values.make(py, value));
+                    let (key, value) = self.at(py, index, make)?;
+                    Ok(Pair(self.codecs.keys.finish(key?)?, self.codecs.values.finish(value?)?))
+                }
+
+                /// The pairs whose keys start with `prefix`: `scan(prefix=prefix)`.
+                ///
+                /// >>> log = Store().table("log", index="sorted")
+                /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
+                /// >>> list(log.prefix("2026", reverse=True))
+                /// [('2026-11-02', 'b'), ('2026-11-01', 'a')]
+                #[pyo3(signature = (prefix, /, *, reverse=false, limit=None))]
+                fn prefix<'py>(
+                    &self,
+                    prefix: &Bound<'py, PyAny>,
+                    #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+                    limit: Option<Count>,
+                ) -> Result<Bound<'py, Scan>> {
+                    let range = Range { prefix: Some(prefix), ..Range::default() };
+                    self.scan_range(prefix.py(), &range, Yields::Pairs, reverse, limit)
+                }
+
+                /// The pair with the least key of a sorted table, or None where there is no pair.
+                ///
+                /// >>> log = Store().table("log", index="sorted", keys="int")
+                /// >>> log.update([(10, "a"), (20, "b")])
+                /// >>> log.first(), log.last()
+                /// ((10, 'a'), (20, 'b'))
+                fn first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                    self.at_end(py, false)
+                }
+
+                /// The pair with the greatest key of a sorted table, or None where there is no pair.
+                fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                    self.at_end(py, true)
+                }
+            }
+        };
+    };
+}
+
+pub(crate) use table_reads;

@@ -1,0 +1,509 @@
+//! The classes `Transaction` and `TransactionTable`.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::PyIterator;
+use pyo3::{PyTraverseError, PyVisit};
+use twindex::{Swap, Write};
+
+use crate::allocation::gather;
+use crate::arguments::{self, Amount, Count, Given};
+use crate::codec::{Codecs, Encoded};
+use crate::error::{self, Failure, Result};
+use crate::fork::Inherited;
+use crate::groups::{Groups, Keys};
+use crate::interrupts::AT_ONCE;
+use crate::memory::check_memory;
+use crate::objects::{self, Flags, Pair, Sums};
+use crate::progress::check_not_telling;
+use crate::range::Range;
+use crate::shared::{Shared, not_copied};
+use crate::table::Table;
+use crate::table::verbs::table_writes;
+use crate::verbs::{Engine, encode_amounts, encode_pairs, in_turns, key_reads, shared_verbs, updates};
+
+/// Reads and writes that take effect together, as if nothing had come in between, or not at all: also after a crash.
+///
+/// `Store.transaction` makes one. Its tables read what the store held at one moment, and its own writes. It ends by `commit`, at
+/// the end of a `with` block, which commits where no exception left it, or by `close`, which gives it up. A commit raises
+/// `ConflictError` and writes nothing where something that was read has changed meanwhile. No lock is held until the commit.
+///
+/// >>> store = Store()
+/// >>> accounts = store.table("accounts", values="int")
+/// >>> accounts["ada"] = 100
+/// >>> with store.transaction() as tx:
+/// ...     mine = tx.table(accounts)
+/// ...     mine["ada"], mine["bob"] = mine["ada"] - 30, 30
+/// >>> sorted(accounts.items())
+/// [('ada', 70), ('bob', 30)]
+#[pyclass(frozen, weakref, module = "twindex")]
+pub(crate) struct Transaction {
+    store: Arc<Shared>,
+    running: Arc<Running>,
+}
+
+/// What a transaction and its tables share.
+struct Running {
+    /// None once it has ended. Held over nothing that runs Python code or waits for the interpreter.
+    engine: Mutex<Option<Inherited<twindex_durable::Transaction>>>,
+    has_conflict: AtomicBool,
+}
+
+impl Running {
+    /// What `body` does with the engine's transaction, unless that has ended.
+    fn with<T>(
+        &self,
+        body: impl FnOnce(&mut twindex_durable::Transaction) -> twindex_durable::Result<T>,
+    ) -> Result<T> {
+        let done = {
+            let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+            engine.as_deref_mut().map(body)
+        };
+        self.note(done.ok_or_else(error::transaction_ended)?)
+    }
+
+    /// Remembers that it met a conflict.
+    fn note<T>(&self, done: twindex_durable::Result<T>) -> Result<T> {
+        if let Err(twindex_durable::Error::Engine(twindex::Error::Conflict { .. })) = done {
+            self.has_conflict.store(true, Relaxed);
+        }
+        Ok(done?)
+    }
+
+    fn take(&self, py: Python<'_>) -> Option<Inherited<twindex_durable::Transaction>> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What Python's side does where a transaction begins to run and where it ends.
+fn call<'py>(py: Python<'py>, name: &str, transaction: &Bound<'py, Transaction>) -> Result<()> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module =
+        MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("twindex._transactions")?.unbind()))?;
+    module.bind(py).call_method1(name, (transaction,))?;
+    Ok(())
+}
+
+impl Transaction {
+    pub(crate) fn new(store: &Arc<Shared>) -> Result<Self> {
+        check_memory()?;
+        let engine = store.open()?.begin()?;
+        let running = Running {
+            engine: Mutex::new(Some(Inherited::new(engine))),
+            has_conflict: AtomicBool::new(false),
+        };
+        Ok(Self { store: Arc::clone(store), running: Arc::new(running) })
+    }
+
+    fn has_ended(&self, py: Python<'_>) -> bool {
+        self.running.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+#[pymethods]
+impl Transaction {
+    /// A table of the store as the transaction sees it: a `TransactionTable`. Raises `NoTableError` where there is none: a
+    /// transaction makes no tables.
+    ///
+    /// `table` is a name, or a `Table` of the store, by whose codecs it is seen then. By its name a table is seen by the codecs
+    /// that it remembers, unless `keys` or `values` name others, as in `Store.table`.
+    #[pyo3(signature = (table, *, keys=None, values=None))]
+    fn table(
+        &self,
+        table: &Bound<'_, PyAny>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+    ) -> Result<TransactionTable> {
+        self.store.check_open()?;
+        let py = table.py();
+        let mut seen = Table::named(&self.store, table, keys, values)?;
+        let table = self.running.with(|transaction| match seen.engine.take() {
+            Some(table) => Ok(table),
+            None => transaction.table(&seen.name),
+        })?;
+        let codecs = seen.codecs(py, table.codecs())?;
+        let part = Part { running: Arc::clone(&self.running), table };
+        Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })
+    }
+
+    /// Writes all that the transaction wrote, if nothing that it read has changed, and ends it. Otherwise raises `ConflictError`,
+    /// and nothing is written.
+    fn commit(&self, py: Python<'_>) -> Result<()> {
+        self.store.check_open()?;
+        check_not_telling()?;
+        let engine = self.running.take(py).ok_or_else(error::transaction_ended)?;
+        check_memory()?;
+        let done = py.detach(|| engine.into_inner().commit());
+        self.running.note(done)
+    }
+
+    /// Gives the transaction up: nothing is written. Closing it again, or after a commit, does nothing.
+    fn close(&self, py: Python<'_>) {
+        drop(self.running.take(py));
+    }
+
+    /// Whether it has ended.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        self.has_ended(py)
+    }
+
+    /// Whether it met a conflict, and may be run again.
+    #[getter]
+    fn _has_conflict(&self) -> bool {
+        self.running.has_conflict.load(Relaxed)
+    }
+
+    /// What is the same of all transactions of one store.
+    #[getter]
+    fn _of(&self) -> usize {
+        Arc::as_ptr(&self.store).addr()
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, Self>> {
+        let this = slf.get();
+        this.store.check_open()?;
+        if this.has_ended(slf.py()) {
+            return Err(error::transaction_ended());
+        }
+        call(slf.py(), "enter", slf)?;
+        Ok(slf.clone())
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let _ = (error, traceback);
+        let (py, this) = (slf.py(), slf.get());
+        let done = if kind.is_none() && !this.has_ended(py) {
+            this.commit(py)
+        } else {
+            this.close(py);
+            Ok(())
+        };
+        call(py, "leave", slf)?;
+        done
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> &'static str {
+        if self.has_ended(py) { "<twindex.Transaction: ended>" } else { "<twindex.Transaction>" }
+    }
+}
+
+not_copied!(Transaction, "a Transaction cannot be pickled or copied");
+
+/// A table in a transaction: a table's reads and writes of keys, and scans of a sorted one.
+///
+/// `Transaction.table` makes one. It has no length, nor iteration over a hash table: every write of another would be a conflict.
+///
+/// >>> store = Store()
+/// >>> log = store.table("log", index="sorted", keys="int")
+/// >>> log.update([(10, "a"), (20, "b")])
+/// >>> with store.transaction() as tx:
+/// ...     mine = tx.table(log)
+/// ...     key, value = mine.pop_first()
+/// ...     mine[key + 20] = value
+/// ...     list(mine.scan()), list(log)
+/// ([(20, 'b'), (30, 'a')], [10, 20])
+/// >>> list(log)
+/// [20, 30]
+#[pyclass(frozen, weakref, generic, module = "twindex")]
+pub(crate) struct TransactionTable {
+    store: Arc<Shared>,
+    part: Inherited<Part>,
+    codecs: Codecs,
+}
+
+/// What a transaction does with one table.
+pub(crate) struct Part {
+    running: Arc<Running>,
+    table: twindex_durable::Table,
+}
+
+type Encodings<'a> = (Encoded<'a>, Encoded<'a>);
+
+impl Part {
+    fn select(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.running.with(|transaction| transaction.select(&self.table, key))
+    }
+
+    fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.running.with(|transaction| transaction.write(write, &self.table, key, value))
+    }
+
+    fn write_many(&self, write: Write, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
+        pairs.iter().map(|(key, value)| self.write(write, key, value)).collect()
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.running.with(|transaction| {
+            if transaction.select(&self.table, key)?.as_deref() != expected {
+                return Ok(false);
+            }
+            match new {
+                Some(value) => transaction.upsert(&self.table, key, value)?,
+                None => transaction.delete(&self.table, key).map(drop)?,
+            }
+            Ok(true)
+        })
+    }
+
+    fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
+        swaps
+            .iter()
+            .map(|(key, expected, new)| self.compare_and_swap(key.as_ref(), *expected, *new))
+            .collect()
+    }
+}
+
+impl Engine for Part {
+    type Error = Failure;
+
+    fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(Write::Upsert, key, value).map(drop)
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write(Write::Insert, key, value)
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.running.with(|transaction| transaction.delete(&self.table, key))
+    }
+
+    fn leave(&self, _key: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
+        self.running.with(|transaction| transaction.increment(&self.table, key, by))
+    }
+
+    fn set_many(&self, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
+        self.write_many(Write::Upsert, pairs)
+    }
+
+    fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
+        keys.iter().map(|key| Engine::delete(self, key.as_ref())).collect()
+    }
+
+    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>> {
+        amounts.iter().map(|(key, by)| Engine::increment(self, key.as_ref(), *by)).collect()
+    }
+}
+
+key_reads!(TransactionTable);
+shared_verbs!(TransactionTable, Part);
+table_writes!(TransactionTable);
+
+impl TransactionTable {
+    fn open(&self) -> Result<&Part> {
+        self.store.check_open()?;
+        Ok(&self.part)
+    }
+
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        _bytes: usize,
+        write: impl Send + FnOnce(&Part) -> Result<T>,
+    ) -> Result<T> {
+        let part = self.open()?;
+        py.detach(|| write(part))
+    }
+
+    fn in_turns<T: Sync, R: Send>(
+        &self,
+        py: Python<'_>,
+        items: &[T],
+        bytes: impl Fn(&T) -> usize,
+        work: impl Sync + Fn(&Part, &[T]) -> Result<Vec<R>>,
+    ) -> Result<Vec<R>> {
+        in_turns(py, items, (AT_ONCE, AT_ONCE << 10), bytes, |items| {
+            let part = self.open()?;
+            py.detach(|| work(part, items))
+        })
+    }
+
+    fn read(&self, py: Python<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let part = self.open()?;
+        py.detach(|| part.select(key))
+    }
+
+    fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        let py = key.py();
+        let found = self.read(py, self.codecs.keys.encode(key)?.as_ref())?;
+        found.map(|value| self.codecs.values.decode(py, &value)).transpose()
+    }
+
+    fn stored(&self, key: &Encoded<'_>) -> Result<Option<Vec<u8>>> {
+        self.open()?.select(key.as_ref())
+    }
+
+    fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
+        self.in_turns(py, keys, Encoded::len, |part, keys| {
+            keys.iter().map(|key| Ok(part.select(key.as_ref())?.is_some())).collect()
+        })
+    }
+
+    fn swap(
+        &self,
+        py: Python<'_>,
+        key: &Encoded<'_>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.write(py, 0, |part| part.compare_and_swap(key.as_ref(), expected, new))
+    }
+
+    fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
+        let Some(bytes) = self.read(py, key)? else { return Ok(None) };
+        let value = self.codecs.values.decode(py, &bytes)?;
+        self.change(py, 0, |part| Engine::delete(part, key))?;
+        Ok(Some(value))
+    }
+
+    fn pairs<'py>(
+        &self,
+        py: Python<'py>,
+        range: &Range<'_, '_>,
+        reverse: bool,
+        limit: usize,
+    ) -> Result<Vec<Pair<'py>>> {
+        let part = self.open()?;
+        let found = range.ends(&self.codecs.keys, |lower, upper| {
+            py.detach(|| {
+                part.running
+                    .with(|transaction| transaction.range(&part.table, (lower, upper), limit, reverse))
+            })
+        })??;
+        let Codecs { keys, values } = &self.codecs;
+        gather(
+            py,
+            found.iter().map(|(key, value)| Ok(Pair(keys.decode(py, key)?, values.decode(py, value)?))),
+        )
+    }
+
+    fn end<'py>(&self, py: Python<'py>, down: bool, removes: bool) -> Result<Option<Pair<'py>>> {
+        let Some(pair) = self.pairs(py, &Range::default(), down, 1)?.pop() else { return Ok(None) };
+        if removes {
+            self.delete(&pair.0)?;
+        }
+        Ok(Some(pair))
+    }
+}
+
+#[pymethods]
+impl TransactionTable {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.codecs.visit(&visit)
+    }
+
+    /// The table's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.part.table.name()
+    }
+
+    /// Its index, "hash" or "sorted".
+    #[getter]
+    fn index(&self) -> &'static str {
+        self.part.table.index().name()
+    }
+
+    /// The names of the codecs that the table remembers, of its keys and of its values.
+    #[getter]
+    fn codecs(&self) -> (&str, &str) {
+        self.part.table.codecs()
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.find(key)?.ok_or_else(|| error::missing(key))
+    }
+
+    /// Whether the key is there.
+    #[pyo3(signature = (key, /))]
+    fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.read(key.py(), self.codecs.keys.encode(key)?.as_ref())?.is_some())
+    }
+
+    /// The value of each key, None for those that are absent.
+    #[pyo3(signature = (keys, /))]
+    fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, pyo3::types::PyList>> {
+        let py = keys.py();
+        let keys = Keys::new(keys, &self.codecs.keys)?;
+        let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
+        let found = self.in_turns(py, &keys, Encoded::len, |part, keys| {
+            keys.iter().map(|key| part.select(key.as_ref())).collect()
+        })?;
+        let values = found.iter().map(|value| match value {
+            Some(value) => self.codecs.values.decode(py, value),
+            None => Ok(py.None().into_bound(py)),
+        });
+        Ok(objects::list(py, gather(py, values)?)?)
+    }
+
+    /// The pairs of a range of a sorted table, as `Table.scan` takes it. All are read at once, and a pair that another writes
+    /// among them is a conflict: ask for no more than you need.
+    #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
+    fn scan<'py>(
+        &self,
+        py: Python<'py>,
+        gt: Option<&Bound<'_, PyAny>>,
+        gte: Option<&Bound<'_, PyAny>>,
+        lt: Option<&Bound<'_, PyAny>>,
+        lte: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+        limit: Option<Count>,
+    ) -> Result<Bound<'py, PyIterator>> {
+        let limit = limit.map_or(usize::MAX, |Count(pairs)| pairs);
+        let pairs = self.pairs(py, &Range { gt, gte, lt, lte, prefix }, reverse, limit)?;
+        let pairs = pairs.into_iter().map(|Pair(key, value)| Ok(objects::pair(key, value)?));
+        Ok(objects::list(py, gather(py, pairs)?)?.try_iter()?)
+    }
+
+    /// The pairs whose keys start with `prefix`: `scan(prefix=prefix)`.
+    #[pyo3(signature = (prefix, /, *, reverse=false, limit=None))]
+    fn prefix<'py>(
+        &self,
+        prefix: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+        limit: Option<Count>,
+    ) -> Result<Bound<'py, PyIterator>> {
+        self.scan(prefix.py(), None, None, None, None, Some(prefix), reverse, limit)
+    }
+
+    /// The pair with the least key of a sorted table, or None where there is no pair.
+    fn first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.end(py, false, false)
+    }
+
+    /// The pair with the greatest key of a sorted table, or None where there is no pair.
+    fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.end(py, true, false)
+    }
+
+    /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair.
+    fn pop_first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.end(py, false, true)
+    }
+
+    /// Removes the pair with the greatest key of a sorted table and returns it, or None where there is no pair.
+    fn pop_last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+        self.end(py, true, true)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<twindex.TransactionTable {:?}: {}>", self.name(), self.index())
+    }
+}
+
+not_copied!(TransactionTable, "a TransactionTable cannot be pickled or copied");
