@@ -82,8 +82,8 @@ impl Store {
 
     /// Opens the table of this name, or creates it.
     ///
-    /// The index is "hash", which finds single keys, or "sorted", which also scans keys in order. A table
-    /// has one for good: asking for the other raises `WrongIndexError`.
+    /// The index of a new table is "hash", which finds single keys, or "sorted", which also scans keys in order; "hash" by
+    /// default. A table has one for good: asking for the other raises `WrongIndexError`.
     ///
     /// Keys are "str", "bytes", "int" or "tuple", values "str", "bytes", "int", "json", "msgpack" or "pickle". Both can
     /// also be a `Codec` of your own. A new table is "str" where you do not say. It remembers its codecs, in files and
@@ -105,13 +105,13 @@ impl Store {
     /// >>> list(visits.scan(prefix=("ada", 2026)))
     /// [(('ada', 2026, 2), 5), (('ada', 2026, 11), 3)]
     #[pyo3(
-        signature = (name, index=Text::from("hash"), *, keys=None, values=None, create=true),
-        text_signature = "($self, name, index='hash', *, keys=None, values=None, create=True)"
+        signature = (name, index=None, *, keys=None, values=None, create=true),
+        text_signature = "($self, name, index=None, *, keys=None, values=None, create=True)"
     )]
     fn table(
         slf: &Bound<'_, Self>,
         name: Text,
-        index: Text,
+        index: Option<Text>,
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::create)] create: bool,
@@ -121,16 +121,27 @@ impl Store {
         let store = shared.open()?;
         let (keys, values) =
             (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
-        let options = TableOptions::new(index.0.parse::<IndexKind>()?).create(create);
-        let options = match &keys {
-            Some(codec) => options.keys(codec.name()),
-            None => options.keys_if_new(DEFAULT_CODEC),
+        let index = index.map(|Text(index)| index.parse::<IndexKind>()).transpose()?;
+        let open = |index| {
+            let options = TableOptions::new(index).create(create);
+            let options = match &keys {
+                Some(codec) => options.keys(codec.name()),
+                None => options.keys_if_new(DEFAULT_CODEC),
+            };
+            let options = match &values {
+                Some(codec) => options.values(codec.name()),
+                None => options.values_if_new(DEFAULT_CODEC),
+            };
+            py.detach(|| store.table_with(&name.0, options))
         };
-        let options = match &values {
-            Some(codec) => options.values(codec.name()),
-            None => options.values_if_new(DEFAULT_CODEC),
+        let table = match open(index.unwrap_or(IndexKind::Hash)) {
+            Err(twindex_durable::Error::Engine(twindex::Error::WrongIndex { has, .. }))
+                if index.is_none() =>
+            {
+                open(has)?
+            }
+            opened => opened?,
         };
-        let table = py.detach(|| store.table_with(&name.0, options))?;
         let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
     }

@@ -201,7 +201,7 @@ not_copied!(Transaction, "a Transaction cannot be pickled or copied");
 
 /// A table in a transaction: a table's reads and writes of keys, and scans of a sorted one.
 ///
-/// `Transaction.table` makes one. It has no length, nor iteration over a hash table: every write of another would be a conflict.
+/// `Transaction.table` makes one. It has no length, and a hash table no iteration: every write of another would be a conflict.
 ///
 /// >>> store = Store()
 /// >>> log = store.table("log", index="sorted", keys="int")
@@ -426,6 +426,12 @@ impl TransactionTable {
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.find(key)?.ok_or_else(|| error::missing(key))
+    }
+
+    /// The keys of a sorted table, which are read at once.
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
+        let pairs = self.pairs(py, &Range::default(), false, usize::MAX)?;
+        Ok(objects::list(py, gather(py, pairs.into_iter().map(|Pair(key, _)| Ok(key)))?)?.try_iter()?)
     }
 
     /// Whether the key is there.

@@ -38,14 +38,9 @@ def leave(transaction: Transaction) -> None:
     _running.set(tuple(other for other in _running.get() if other is not transaction))
 
 
-def pause(turn: int) -> float:
-    """How many seconds others have turns before it is run again."""
-    return 0 if turn < 64 else 0.001
-
-
 def run(store: Store, function: Callable[[Transaction], T]) -> T:
     """What `Store.transaction` does with a function."""
-    for turn in range(RUNS):
+    for _ in range(RUNS):
         transaction = store.transaction()
         try:
             with transaction:
@@ -56,7 +51,8 @@ def run(store: Store, function: Callable[[Transaction], T]) -> T:
         except Exception:
             if not transaction._has_conflict:
                 raise
-        time.sleep(pause(turn))
+        # The others have a turn.
+        time.sleep(0)
     raise ConflictError(CONFLICT)
 
 

@@ -73,7 +73,7 @@ async def transaction(store: Store, function: Callable[[Transaction], Awaitable[
     >>> asyncio.run(twindex.aio.transaction(store, pay))
     30
     """
-    for turn in range(_transactions.RUNS):
+    for _ in range(_transactions.RUNS):
         running = store.transaction()
         try:
             with running:
@@ -84,7 +84,7 @@ async def transaction(store: Store, function: Callable[[Transaction], Awaitable[
         except Exception:
             if not running._has_conflict:
                 raise
-        await asyncio.sleep(_transactions.pause(turn))
+        await asyncio.sleep(0)
     raise ConflictError(_transactions.CONFLICT)
 
 

@@ -1,0 +1,423 @@
+"""Transactions: all or nothing, as if nothing came in between, run again after a conflict."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, assert_type
+
+import pytest
+
+import twindex
+import twindex.aio
+from support import Index, in_threads, raw
+
+# A block that has to end within `raises` has more than one statement.
+# ruff: noqa: PT012
+
+Accounts = twindex.Table[str, int]
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.fixture
+def store() -> twindex.Store:
+    store = twindex.Store()
+    store.table("accounts", values="int").update(ada=100, bob=0)
+    store.table("log", "sorted", keys="int").update([(10, "a"), (20, "b"), (30, "c")])
+    return store
+
+
+@pytest.fixture
+def accounts(store: twindex.Store) -> Accounts:
+    return store.table("accounts", values="int")
+
+
+def test_function_takes_effect_as_a_whole_and_its_value_is_returned(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    def pay(tx: twindex.Transaction) -> int:
+        mine = assert_type(tx.table(accounts), twindex.TransactionTable[str, int])
+        mine["ada"] -= 30
+        mine.increment("bob", by=30)
+        assert (mine["ada"], mine["bob"], accounts["ada"], accounts["bob"]) == (70, 30, 100, 0)
+        return assert_type(mine["bob"], int)
+
+    assert assert_type(store.transaction(pay), int) == 30
+    assert dict(accounts) == {"ada": 70, "bob": 30}
+    assert store.stats()["transactions"] == 0
+
+
+def test_commit_is_one_record_of_the_log(path: Path) -> None:
+    with twindex.open(path) as store:
+        accounts, changes = store.table("accounts", values="int"), store.changes()
+        with store.transaction() as tx:
+            tx.table(accounts).update(ada=1, bob=2)
+        found = changes.poll()
+        assert found is not None
+        assert {change.key: change.value for change in found.changes} == {"ada": 1, "bob": 2}
+        assert changes.poll() is None
+    with twindex.open(path) as store:
+        assert dict(store.table("accounts", values="int")) == {"ada": 1, "bob": 2}
+
+
+def test_conflict_runs_the_function_again(store: twindex.Store, accounts: Accounts) -> None:
+    runs: list[int] = []
+
+    def pay(tx: twindex.Transaction) -> None:
+        before = tx.table(accounts)["ada"]
+        if not runs:
+            accounts["ada"] = 500
+        runs.append(before)
+        tx.table(accounts)["bob"] = before
+
+    store.transaction(pay)
+    assert (runs, accounts["bob"]) == ([100, 500], 500)
+
+
+def test_conflict_that_the_function_meets_and_hides_runs_it_again(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    runs: list[int] = []
+
+    def pay(tx: twindex.Transaction) -> None:
+        mine = tx.table(accounts)
+        runs.append(mine["ada"])
+        if len(runs) == 1:
+            accounts["ada"] = 500
+            try:
+                mine.select("bob")
+            except twindex.ConflictError:
+                raise OwnError from None
+
+    store.transaction(pay)
+    assert runs == [100, 500]
+
+
+def test_conflict_in_every_run_is_an_error_at_last(store: twindex.Store, accounts: Accounts) -> None:
+    def pay(tx: twindex.Transaction) -> None:
+        tx.table(accounts)["ada"] += 1
+        accounts.increment("ada")
+
+    with pytest.raises(twindex.ConflictError, match="1000 of 1000 runs") as raised:
+        store.transaction(pay)
+    assert raised.value.code == "TWINDEX_CONFLICT"
+    assert accounts["ada"] == 1100
+
+
+def test_block_raises_conflict_at_its_end_and_writes_nothing(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    log = store.table("log", keys="int")
+    with pytest.raises(twindex.ConflictError), store.transaction() as tx:
+        tx.table(accounts)["bob"] = len(list(tx.table(log).scan(gte=15)))
+        log[25] = "new"
+    assert dict(accounts) == {"ada": 100, "bob": 0}
+    assert tx.closed
+
+
+def test_exception_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:
+    def pay(tx: twindex.Transaction) -> None:
+        tx.table(accounts)["ada"] = 0
+        raise OwnError
+
+    with pytest.raises(OwnError):
+        store.transaction(pay)
+    with pytest.raises(KeyboardInterrupt), store.transaction() as tx:
+        tx.table(accounts)["ada"] = 0
+        raise KeyboardInterrupt
+    with store.transaction() as tx:
+        tx.table(accounts)["ada"] = 0
+        tx.close()
+    assert dict(accounts) == {"ada": 100, "bob": 0}
+    with store.transaction() as tx:
+        tx.table(accounts)["ada"] = 1
+        tx.commit()
+    assert accounts["ada"] == 1
+
+
+def test_commit_past_the_memory_limit_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:
+    blobs = store.table("blobs", values="bytes")
+    store.memory_limit = store.memory + 100_000
+    with pytest.raises(twindex.MemoryLimitError), store.transaction() as tx:
+        tx.table(accounts)["ada"] = 0
+        tx.table(blobs)["a"] = bytes(1_000_000)
+    assert (accounts["ada"], len(blobs)) == (100, 0)
+
+
+VERBS: list[Callable[[Any], Any]] = [
+    lambda t: (t.insert(1, 1), t.insert(10, 2), t.replace(10, 3), t.replace(2, 3), t.upsert(3, 4)),
+    lambda t: (t.insert_many([(1, 1), (10, 2)]), t.replace_many([(10, 3), (2, 3)]), t.upsert_many({3: 4})),
+    lambda t: (t.update({5: 5, 10: 6}), t.setdefault(6, 7), t.setdefault(10, 7)),
+    lambda t: (t.delete(10), t.delete(11), t.delete_many([20, 21]), t.__delitem__(30)),
+    lambda t: (t.take(10), t.take(10), t.pop(20), t.pop(20, None)),
+    lambda t: (t.increment(10), t.increment(11, by=5), t.increment_many([(10, 1), (12, 2)])),
+    lambda t: (t.compare_and_swap(10, 1, 9), t.compare_and_swap(10, 8, 9), t.compare_and_swap(11, None, 1)),
+    lambda t: t.compare_and_swap_many([(10, 1, None), (10, None, 4), (20, 1, 3)]),
+    lambda t: (t.alter(10, lambda old: old + 1), t.alter(20, lambda _: twindex.DELETE)),
+    lambda t: (t.alter(30, lambda _: twindex.KEEP), t.alter(31, lambda old: old + 1, 5)),
+    lambda t: (t[10], t.get(11), t.get(11, 7), t.select(20), 30 in t, t.contains(31)),
+    lambda t: (t.select_many([10, 11]), t.contains_many([10, 11]), t.name, t.index, t.codecs),
+]
+SORTED_VERBS: list[Callable[[Any], Any]] = [
+    lambda t: (
+        t.upsert(15, 5),
+        t.delete(20),
+        list(t.scan()),
+        list(t.scan(gte=15, reverse=True, limit=1)),
+        list(t),
+    ),
+    lambda t: (t.first(), t.last(), t.pop_first(), t.pop_last(), [*t.scan(lt=30)], t.first()),
+    lambda t: (t.pop_first(), t.pop_first(), t.pop_first(), t.pop_first(), t.pop_last(), t.last()),
+]
+
+
+@pytest.mark.parametrize(
+    ("index", "verb"),
+    [("hash", verb) for verb in VERBS] + [("sorted", verb) for verb in VERBS + SORTED_VERBS],
+)
+def test_verb_does_in_a_transaction_what_it_does_in_a_table(index: Index, verb: Callable[[Any], Any]) -> None:
+    plain, store = twindex.Store(), twindex.Store()
+    tables = [each.table("t", index, keys="int", values="int") for each in (plain, store)]
+    for table in tables:
+        table.update({10: 1, 20: 2, 30: 3})
+    with store.transaction() as tx:
+        result = verb(tx.table(tables[1]))
+        assert dict(tables[1]) == {10: 1, 20: 2, 30: 3}
+    assert result == verb(tables[0])
+    assert dict(tables[1]) == dict(tables[0])
+
+
+def test_prefix_of_a_sorted_table() -> None:
+    store = twindex.Store()
+    store.table("t", "sorted").update(a1="1", a2="2", b="3")
+    with store.transaction() as tx:
+        assert list(tx.table("t").prefix("a", reverse=True)) == [("a2", "2"), ("a1", "1")]
+
+
+def test_bad_input_is_an_error_and_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:
+    other = raw()
+
+    async def coroutine(tx: twindex.Transaction) -> None:
+        tx.table(accounts)["ada"] = 0
+
+    def nested(tx: twindex.Transaction) -> None:
+        tx.table(accounts)["ada"] = 0
+        store.transaction(lambda inner: inner.table(accounts).increment("bob"))
+
+    def nested_block(tx: twindex.Transaction) -> None:
+        tx.table(accounts)["ada"] = 0
+        with store.transaction() as inner:
+            inner.table(accounts)["bob"] = 5
+
+    def with_table(use: Callable[[Any], object]) -> Callable[[], object]:
+        def function(tx: twindex.Transaction) -> object:
+            tx.table(accounts)["ada"] = 0
+            return use(tx)
+
+        return lambda: store.transaction(function)
+
+    anything: Any = store
+    misuses: list[tuple[type[Exception], str, Callable[[], object]]] = [
+        (twindex.ArgumentTypeError, "must be callable or None, not int: 7", lambda: anything.transaction(7)),
+        (twindex.ArgumentTypeError, "twindex.aio.transaction", lambda: store.transaction(coroutine)),
+        (twindex.NestedError, "runs already", lambda: store.transaction(nested)),
+        (twindex.NestedError, "runs already", lambda: store.transaction(nested_block)),
+        (twindex.ForeignTableError, '"t" is of another', with_table(lambda tx: tx.table(other))),
+        (twindex.NoTableError, "none", with_table(lambda tx: tx.table("none"))),
+        (twindex.ArgumentTypeError, "not int: 7", with_table(lambda tx: tx.table(7))),
+        (twindex.WrongCodecError, "json", with_table(lambda tx: tx.table("log", values="json"))),
+        (twindex.WrongIndexError, "hash index", with_table(lambda tx: tx.table(accounts).scan())),
+        (twindex.ArgumentTypeError, "not str: 'x'", with_table(lambda tx: tx.table("log").insert("x", "y"))),
+        (twindex.NotAnIntegerError, "integer", with_table(lambda tx: tx.table("log").increment(10))),
+        (twindex.KeyTooLongError, "65536", with_table(lambda tx: tx.table(accounts).insert("k" * 65536, 1))),
+        (KeyError, "carol", with_table(lambda tx: tx.table(accounts)["carol"])),
+        (TypeError, "has no len", with_table(lambda tx: len(tx.table(accounts)))),
+        (twindex.WrongIndexError, "hash index", with_table(lambda tx: list(tx.table(accounts)))),
+        (twindex.ArgumentTypeError, "cannot be pickled", with_table(copy.copy)),
+        (
+            twindex.ArgumentTypeError,
+            "cannot be pickled",
+            with_table(lambda tx: copy.copy(tx.table(accounts))),
+        ),
+    ]
+    for kind, message, call in misuses:
+        with pytest.raises(kind, match=message):
+            call()
+        assert dict(accounts) == {"ada": 100, "bob": 0}, message
+    assert store.stats()["transactions"] == 0
+
+
+def test_use_after_its_end_is_an_error(store: twindex.Store, accounts: Accounts) -> None:
+    with store.transaction() as tx:
+        mine = tx.table(accounts)
+    uses: list[Callable[[], object]] = [
+        lambda: tx.table(accounts),
+        tx.commit,
+        tx.__enter__,
+        lambda: mine["ada"],
+        lambda: "ada" in mine,
+        lambda: mine.select_many(["ada"]),
+        lambda: mine.upsert("ada", 1),
+        lambda: mine.increment_many({"ada": 1}),
+        lambda: mine.alter("ada", lambda _: 0),
+    ]
+    for use in uses:
+        with pytest.raises(twindex.EndedError, match="committed or given up") as raised:
+            use()
+        assert raised.value.code == "TWINDEX_ENDED"
+    tx.close()
+    assert (accounts["ada"], repr(tx)) == (100, "<twindex.Transaction: ended>")
+
+
+def test_transaction_of_a_closed_store_or_a_dropped_table_is_an_error(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    with pytest.raises(twindex.TableDroppedError), store.transaction() as tx:
+        tx.table(accounts)["ada"] = 0
+        tx.table("log")[40] = "d"
+        store.drop_table("accounts")
+    assert 40 not in store.table("log", keys="int")
+    tx = store.transaction()
+    log = tx.table("log")
+    store.close()
+    for use in (lambda: log[10], lambda: log.upsert(10, "x"), tx.commit, store.transaction, store.snapshot):
+        with pytest.raises(twindex.ClosedError):
+            use()
+
+
+def test_stats_report_one_that_was_never_ended(store: twindex.Store, accounts: Accounts) -> None:
+    tx = store.transaction()
+    mine = tx.table(accounts)
+    mine["ada"] = 0
+    assert store.stats()["transactions"] == 1
+    del tx
+    gc.collect()
+    assert store.stats()["transactions"] == 1
+    del mine
+    gc.collect()
+    assert (store.stats()["transactions"], accounts["ada"]) == (0, 100)
+
+
+def test_one_that_was_begun_and_left_hinders_no_other(store: twindex.Store, accounts: Accounts) -> None:
+    left = store.transaction()
+    left.__enter__()
+    left.close()
+    assert store.transaction(lambda tx: tx.table(accounts).increment("ada")) == 101
+    # Those of two stores may nest.
+    with store.transaction(), twindex.Store().transaction() as other:
+        assert not other.closed
+
+
+def test_coroutines_of_tasks_wait_for_nobody_and_lose_nothing(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    async def pay(tx: twindex.Transaction) -> int:
+        before = tx.table(accounts)["ada"]
+        await asyncio.sleep(0)
+        tx.table(accounts)["ada"] = before - 1
+        return tx.table(accounts).increment("bob")
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*(twindex.aio.transaction(store, pay) for _ in range(20)))
+
+    results = asyncio.run(main())
+    assert sorted(results) == list(range(1, 21))
+    assert dict(accounts) == {"ada": 80, "bob": 20}
+
+
+def test_coroutine_that_fails_or_is_cancelled_writes_nothing(path: Path) -> None:
+    store = twindex.open(path, durability="always")
+    accounts = store.table("accounts", values="int")
+    accounts["ada"] = 1
+
+    async def main() -> None:
+        async def pay(tx: twindex.Transaction, fails: bool = False) -> None:
+            tx.table(accounts)["ada"] = 0
+            if fails:
+                raise OwnError
+            await asyncio.Event().wait()
+
+        async def nested(_: twindex.Transaction) -> None:
+            await twindex.aio.transaction(store, pay)
+
+        task = asyncio.create_task(twindex.aio.transaction(store, pay))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(OwnError):
+            await twindex.aio.transaction(store, lambda tx: pay(tx, True))
+        with pytest.raises(twindex.NestedError):
+            await twindex.aio.transaction(store, nested)
+        assert (dict(accounts), store.stats()["transactions"]) == ({"ada": 1}, 0)
+
+        async def well(tx: twindex.Transaction) -> bool:
+            return tx.table(accounts).insert("bob", 2)
+
+        assert await twindex.aio.transaction(store, well)
+
+    asyncio.run(main())
+    assert dict(accounts) == {"ada": 1, "bob": 2}
+    store.close()
+
+
+def test_threads_share_one_transaction(store: twindex.Store, accounts: Accounts) -> None:
+    with store.transaction() as tx:
+        mine = tx.table(accounts)
+        in_threads(4, lambda _: [mine.increment("bob") for _ in range(100)])
+    assert accounts["bob"] == 400
+
+
+@pytest.mark.parametrize("durability", [None, "everysec"])
+def test_no_money_is_lost_or_made(durability: Any, path: Path) -> None:
+    """The form for every run of the suite; the soak has a long one."""
+    move_money(twindex.open(path, durability=durability) if durability else twindex.Store(), 40)
+
+
+def move_money(store: twindex.Store, turns: int) -> None:
+    """Eight threads move money, by functions and by blocks, and others count it in snapshots and transactions."""
+    names = [f"{number:02}" for number in range(20)]
+    hot, cold = store.table("hot", values="int"), store.table("cold", "sorted", values="int")
+    for table in (hot, cold):
+        table.update(dict.fromkeys(names, 100))
+
+    def move(tx: twindex.Transaction, chance: random.Random) -> None:
+        amount = chance.randrange(50)
+        (one, two), (giver, taker) = chance.choices([hot, cold], k=2), chance.sample(names, 2)
+        left = tx.table(one)[giver] - amount
+        if left >= 0:
+            tx.table(one)[giver] = left
+            tx.table(two).increment(taker, by=amount)
+
+    def count(tx: twindex.Transaction) -> int:
+        mine = tx.table(hot)
+        return sum(value for _, value in tx.table(cold).scan()) + sum(mine[name] for name in names)
+
+    def work(number: int) -> None:
+        chance = random.Random(number)
+        for _ in range(turns):
+            if number < 6:
+                store.transaction(lambda tx: move(tx, chance))
+            elif number < 8:
+                try:
+                    with store.transaction() as tx:
+                        move(tx, chance)
+                except twindex.ConflictError:
+                    pass
+            elif number < 10:
+                with store.snapshot() as then:
+                    assert sum(then.table(hot).values()) + sum(then.table(cold).values()) == 4000
+            else:
+                assert store.transaction(count) == 4000
+
+    in_threads(11, work)
+    assert sum(hot.values()) + sum(cold.values()) == 4000
+    assert (store.stats()["snapshots"], store.stats()["transactions"]) == (0, 0)
+    store.close()
