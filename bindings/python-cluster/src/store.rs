@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twindex_cluster::{IndexKind, Options, TableOptions};
+use twindex_cluster::{EngineError, Error, IndexKind, Options, TableOptions};
 
 use crate::answer::{Mode, Then, answer, now};
 use crate::batch::Batch;
@@ -83,25 +83,33 @@ impl Store {
         &self,
         py: Python<'_>,
         name: String,
-        index: &str,
+        index: Option<&str>,
         keys: Option<String>,
         values: Option<String>,
         create: bool,
         then: Then,
     ) -> PyResult<Py<PyAny>> {
-        let index: IndexKind = now(py, || Ok(index.parse()?))?;
+        let index: Option<IndexKind> = now(py, || Ok(index.map(str::parse).transpose()?))?;
         let (store, mode) = (self.inner.clone(), self.mode);
         answer(py, mode, then, async move {
-            let options = TableOptions::new(index).create(create);
-            let options = match &keys {
-                Some(name) => options.keys(name),
-                None => options.keys_if_new("str"),
+            let options = |index| {
+                let options = TableOptions::new(index).create(create);
+                let options = match &keys {
+                    Some(name) => options.keys(name),
+                    None => options.keys_if_new("str"),
+                };
+                match &values {
+                    Some(name) => options.values(name),
+                    None => options.values_if_new("str"),
+                }
             };
-            let options = match &values {
-                Some(name) => options.values(name),
-                None => options.values_if_new("str"),
+            let opened = match store.table_with(&name, options(index.unwrap_or(IndexKind::Hash))).await {
+                Err(Error::Engine(EngineError::WrongIndex { has, .. })) if index.is_none() => {
+                    store.table_with(&name, options(has)).await
+                }
+                opened => opened,
             };
-            Ok(Table::new(store.table_with(&name, options).await?, mode))
+            Ok(Table::new(opened?, mode))
         })
     }
 

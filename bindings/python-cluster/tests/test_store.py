@@ -40,8 +40,13 @@ def test_tables_have_codecs_and_are_mappings(url: str, namespace: str) -> None:
         assert list(visits.scan(prefix=("ada", 2026))) == [(("ada", 2026, 2), 5), (("ada", 2026, 11), 3)]
         assert visits.increment(("bob", 2025, 7), 2) == 3
         assert store.tables() == [("users", "hash"), ("visits", "sorted")]
-        again = store.table("visits", index="sorted")
-        assert again.codecs == ("tuple", "int")
+        again = store.table("visits")
+        assert (again.index, again.codecs) == ("sorted", ("tuple", "int"))
+        assert list(again.prefix(("bob",))) == [(("bob", 2025, 7), 3)]
+        for none in (store.snapshot, store.transaction, lambda: store.transaction(print)):
+            with pytest.raises(twindex.NotSupportedError, match="a store in a cluster") as raised:
+                none()
+            assert raised.value.code == "TWINDEX_NOT_SUPPORTED"
         with pytest.raises(twindex.WrongCodecError):
             store.table("users", values="int")
         with pytest.raises(twindex.NoTableError):
@@ -56,7 +61,7 @@ def test_times_to_live(url: str, namespace: str) -> None:
     assert users.insert("ada", "1", ttl=100)
     assert users.insert("bob", "1", ttl=timedelta(milliseconds=100))
     assert 90 < users.ttl("ada") <= 100
-    assert users.expire("ada", None)
+    assert users.touch("ada", None)
     assert users.ttl("ada") == float("inf")
     time.sleep(0.2)
     assert (users.ttl("bob"), users.select("bob")) == (None, None)

@@ -46,6 +46,9 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
     table = store.table("t", "sorted", keys="int", values="int")
     table.update({key: key for key in range(1000)})
     cursor, scan, view, changes = table.cursor(), table.scan(), table.items(), store.changes()
+    then, tx = store.snapshot(), store.transaction()
+    seen, mine = then.table(table), tx.table(table)
+    seen_by_scan = seen.scan()
     assert next(scan) == cursor.scan_asc_next() == (0, 0)
 
     def child() -> None:
@@ -64,10 +67,22 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
             cursor.scan_asc_next,
             lambda: next(scan),
             lambda: next(changes),
+            store.snapshot,
+            store.transaction,
+            lambda: store.transaction(len),
+            lambda: then.table(table),
+            lambda: seen[1],
+            lambda: seen.select_many([1]),
+            lambda: next(seen_by_scan),
+            lambda: tx.table(table),
+            lambda: mine[1],
+            lambda: mine.upsert(1, 2),
+            tx.commit,
         ]
         for use in uses:
             with pytest.raises(twindex.ForkedError, match="forked"):
                 use()
+        then.close()
         assert not store.closed
         own = twindex.Store()
         raw(store=own)[b"a"] = b"1"
@@ -84,6 +99,7 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
 
     in_child(child)
     assert list(scan) == [(key, key) for key in range(1, 1000)]
+    assert (len(seen), mine[1]) == (1000, 1)
     assert len(table) == 1000
     store.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -377,8 +378,9 @@ def test_threads_share_one_transaction(store: twindex.Store, accounts: Accounts)
 
 @pytest.mark.parametrize("durability", [None, "everysec"])
 def test_no_money_is_lost_or_made(durability: Any, path: Path) -> None:
-    """The form for every run of the suite; the soak has a long one."""
-    move_money(twindex.open(path, durability=durability) if durability else twindex.Store(), 40)
+    """In the soak, `TWINDEX_STRESS` makes it a minute long."""
+    turns = int(20 * float(os.environ.get("TWINDEX_STRESS", "1")) ** 4)
+    move_money(twindex.open(path, durability=durability) if durability else twindex.Store(), turns)
 
 
 def move_money(store: twindex.Store, turns: int) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from twindex import DELETE, KEEP
 from twindex._twindex import _Coder
-from twindex.errors import ArgumentTypeError, OptionError
+from twindex.errors import ArgumentTypeError, NotSupportedError, OptionError
 
 from . import _native
 
@@ -50,10 +50,11 @@ class Stores(Connected):
     def __init__(self, native):
         self._native = native
 
-    def table(self, name, index="hash", *, keys=None, values=None, create=True):
+    def table(self, name, index=None, *, keys=None, values=None, create=True):
         """Open the table of this name, or create it: see `twindex.Store.table`."""
         checked("the name", name, str)
-        checked("the index", index, str)
+        if index is not None:
+            checked("the index", index, str)
         codecs = [getattr(codec, "name", codec) for codec in (keys, values)]
         for what, codec in zip(("keys", "values"), codecs, strict=True):
             if codec is not None:
@@ -74,6 +75,14 @@ class Stores(Connected):
     def batch(self):
         """A batch of writes, to be filled and committed, which a `with` block does at its end."""
         return self._batch(self._native.batch())
+
+    def snapshot(self):
+        """No cluster has one: raises `NotSupportedError`."""
+        raise NotSupportedError(f"a store in a cluster has no snapshots: {self!r}")
+
+    def transaction(self, function=None, /):
+        """No cluster has one: raises `NotSupportedError`. A batch that expects values is the next best."""
+        raise NotSupportedError(f"a store in a cluster has no transactions, only batches that expect values: {self!r}")
 
     @property
     def near_stats(self):
@@ -236,8 +245,8 @@ class Verbs(Connected):
         """After how many seconds a pair of a hash table expires: `inf` where it does not, None where there is none."""
         return self._native.ttl(self._coder.sought(key), lambda left: float("inf") if left == -1 else left)
 
-    def expire(self, key, ttl, /):
-        """Let a pair of a hash table expire after this many seconds, or never with None; whether that changed it."""
+    def touch(self, key, ttl, /):
+        """Let a pair of a hash table live this many seconds, or forever with None; whether that changed it."""
         return self._native.expire(self._coder.key(key), lifetime(ttl))
 
     # --- scans
@@ -245,6 +254,10 @@ class Verbs(Connected):
     def cursor(self, *, gt=None, gte=None, lt=None, lte=None, prefix=None):
         """A cursor over a range of a sorted table, which does not speak to the servers yet."""
         return self._cursor(self, self._native.cursor(*self._coder.range(gt, gte, lt, lte, prefix)))
+
+    def prefix(self, prefix, /, *, reverse=False, limit=None):
+        """The pairs whose keys start with `prefix`: `scan(prefix=prefix)`."""
+        return self.scan(prefix=prefix, reverse=reverse, limit=limit)
 
     def _scan(self, gt, gte, lt, lte, prefix, reverse, limit):
         if limit is not None:
@@ -289,7 +302,7 @@ class Batch(Connected):
         """Remove the pair."""
         self._native.delete(table._native, coder_of(table).key(key))
 
-    def increment(self, table, key, by=1, /):
+    def increment(self, table, key, /, by=1):
         """Add to a value that is the text of an integer; an absent one counts as 0. The batch fails where it is none."""
         coder = coder_of(table)
         coder.check_decimal()

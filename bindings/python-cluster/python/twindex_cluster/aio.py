@@ -27,7 +27,7 @@ def awaited(*names):
 
     def decorate(kind):
         base = kind.__base__
-        waits_not = {"batch", "close", "cursor"}
+        waits_not = {"batch", "close", "cursor", "prefix", "snapshot", "transaction"}
         for name in names or [name for name in vars(base) if not name.startswith("_")]:
             verb = getattr(base, name)
             if callable(verb) and name not in waits_not:

@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Final, Literal
 
 
-class Change(Enum):
+class Returned(Enum):
     """`DELETE` or `KEEP`."""
 
     DELETE = "DELETE"
@@ -14,7 +14,7 @@ class Change(Enum):
         return f"twindex.{self.value}"
 
 
-DELETE: Final[Literal[Change.DELETE]] = Change.DELETE
+DELETE: Final[Literal[Returned.DELETE]] = Returned.DELETE
 """Removes the pair."""
-KEEP: Final[Literal[Change.KEEP]] = Change.KEEP
+KEEP: Final[Literal[Returned.KEEP]] = Returned.KEEP
 """Leaves everything as it is."""

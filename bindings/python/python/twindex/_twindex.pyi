@@ -25,7 +25,7 @@ from typing_extensions import Buffer, TypeVar, disjoint_base
 from ._codecs import Codec
 from ._feed import ChangeSet
 from ._reports import Place, Progress, Recovery, Report
-from ._returned import Change
+from ._returned import Returned
 from ._views import ItemsView, KeysView, ValuesView
 
 __all__ = [
@@ -447,11 +447,11 @@ class _Writes(Generic[_K, _V, _KeyIn_contra, _ValueIn_contra]):
     def delete(self, key: _KeyIn_contra, /) -> bool: ...
     @overload
     def alter(
-        self, key: _KeyIn_contra, change: Callable[[_V | None], _ValueIn_contra | Change], /
+        self, key: _KeyIn_contra, change: Callable[[_V | None], _ValueIn_contra | Returned], /
     ) -> bool: ...
     @overload
     def alter(
-        self, key: _KeyIn_contra, change: Callable[[_V | _D], _ValueIn_contra | Change], /, default: _D
+        self, key: _KeyIn_contra, change: Callable[[_V | _D], _ValueIn_contra | Returned], /, default: _D
     ) -> bool: ...
     def increment(self, key: _KeyIn_contra, /, by: int = 1) -> int: ...
     def compare_and_swap(
