@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,52 @@ def test_what_has_a_name_of_sortedcontainers_does_the_same(
         else:
             assert ours() == expected
     assert list(table.items()) == list(model.items())
+
+
+WRITES: list[Callable[[Any], object]] = [
+    lambda table: table.take(1),
+    lambda table: table.pop_first(),
+    lambda table: table.pop_last(),
+    lambda table: table.delete_range(gt=5),
+    lambda table: table.delete_prefix("x"),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_write_of_ends_and_ranges_refuses_what_every_write_refuses(
+    write: Callable[[Any], object], path: Path
+) -> None:
+    keys: Any = "str" if write is WRITES[-1] else "int"
+    with twindex.open(path) as store:
+        store.table("log", "sorted", keys=keys)
+        with twindex.open(path, read_only=True) as follower, pytest.raises(twindex.ReadOnlyError):
+            write(follower.table("log"))
+        dropped = store.table("log")
+        store.drop_table("log")
+        with pytest.raises(twindex.TableDroppedError):
+            write(dropped)
+        if write is not WRITES[0]:
+            with pytest.raises(twindex.WrongIndexError):
+                write(store.table("hash", keys=keys))
+        closed = store.table("log", "sorted", keys=keys)
+    with pytest.raises(twindex.ClosedError):
+        write(closed)
+
+
+def test_write_of_ends_and_ranges_is_in_the_log(path: Path) -> None:
+    with twindex.open(path) as store:
+        table = store.table("log", "sorted", keys="tuple", values="int")
+        table.update({(part, number): number for part in "abc" for number in range(5000)})
+        assert (table.take(("a", 0)), table.pop_first(), table.pop_last()) == (
+            0,
+            (("a", 1), 1),
+            (("c", 4999), 4999),
+        )
+        assert (table.delete_prefix(("b",)), table.delete_range(lt=("a", 3000))) == (5000, 2998)
+        expected = dict(table)
+        assert len(expected) == 2000 + 4999
+    with twindex.open(path) as store:
+        assert dict(store.table("log", values="int")) == expected
 
 
 def test_scan_of_a_limit_reads_no_more() -> None:

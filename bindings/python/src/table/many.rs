@@ -36,8 +36,7 @@ impl Table {
     /// Removes the pairs of a range. From the greatest key down, so that no slots of a leaf have to move.
     fn delete_all(&self, py: Python<'_>, range: &Range<'_, '_>) -> Result<usize> {
         let mut cursor = range.cursor(self.reader()?, &self.codecs.keys)?;
-        // A table that was dropped, or may not be written to, says so even where the range is empty.
-        self.in_turns(py, &[] as &[Vec<u8>], Vec::len, twindex_durable::Table::delete_many)?;
+        self.refuse(py)?;
         let mut removed = 0;
         loop {
             let mut keys = Vec::new();
@@ -68,7 +67,7 @@ impl Table {
     /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
     /// >>> log.delete_range(lt=30), list(log)
     /// (2, [30])
-    #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None))]
+    #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None))]
     fn delete_range(
         &self,
         py: Python<'_>,
@@ -76,8 +75,9 @@ impl Table {
         gte: Option<&Bound<'_, PyAny>>,
         lt: Option<&Bound<'_, PyAny>>,
         lte: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
     ) -> Result<usize> {
-        self.delete_all(py, &Range { gt, gte, lt, lte, prefix: None })
+        self.delete_all(py, &Range { gt, gte, lt, lte, prefix })
     }
 
     /// Removes the pairs of a sorted table whose keys start with `prefix`: how many.

@@ -27,7 +27,10 @@ impl Table {
         let mut cursor = self.reader()?.try_cursor(..)?;
         loop {
             let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
-            let Some((key, _)) = pair else { return Ok(None) };
+            let Some((key, _)) = pair else {
+                self.refuse(py)?;
+                return Ok(None);
+            };
             let (object, key) = (self.codecs.keys.decode(py, key)?, key.to_vec());
             // If another thread was quicker, the next pair is tried.
             if let Some(value) = self.remove(py, &key)? {

@@ -163,6 +163,11 @@ impl Table {
         self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(key, expected, new))
     }
 
+    /// Fails where every write does: of a table that was dropped, or that may not be written to.
+    fn refuse(&self, py: Python<'_>) -> Result<()> {
+        self.swap(py, b"", None, None).map(drop)
+    }
+
     /// The table for reads.
     #[inline]
     fn reader(&self) -> Result<&twindex::Table> {

@@ -160,7 +160,16 @@ macro_rules! table_writes {
                 /// ('1815', None)
                 #[pyo3(signature = (key, /))]
                 fn take<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
-                    self.remove(key.py(), self.codecs.keys.encode(key)?.as_ref())
+                    let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                    loop {
+                        if let Some(value) = self.remove(py, key.as_ref())? {
+                            return Ok(Some(value));
+                        }
+                        // This refuses what any write refuses.
+                        if self.swap(py, &key, None, None)? {
+                            return Ok(None);
+                        }
+                    }
                 }
             }
         };
