@@ -69,7 +69,7 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
             lambda: next(changes),
             store.snapshot,
             store.transaction,
-            lambda: store.transaction(len),
+            lambda: store.transaction(repr),
             lambda: then.table(table),
             lambda: seen[1],
             lambda: seen.select_many([1]),
