@@ -133,6 +133,7 @@ CALLS: dict[str, Callable[[int], Call]] = {
         count, lambda table, keys: table.contains_many(iter(keys))
     ),
     "upsert_many": lambda count: of_groups("upsert_many", count, 1),
+    "delete_range": lambda count: lambda: store_of(count).table("t").delete_range(),
     "increment_many": lambda count: of_groups("increment_many", count, 0),
     "compare_and_swap_many": lambda count: of_groups("compare_and_swap_many", count, 1, 1),
     "update by a dict": of_a_dict,

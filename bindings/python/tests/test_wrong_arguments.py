@@ -106,6 +106,26 @@ def table(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
     return made, holds
 
 
+def table_of_a_snapshot(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
+    store, index = twindex.Store(), draw(st.sampled_from(["hash", "sorted"]))
+    raw(index, store)[b"a"] = b"1"
+    made = store.snapshot().table("t", keys="bytes", values="bytes")
+    return made, lambda: dict(made) == {b"a": b"1"}
+
+
+def table_of_a_transaction(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
+    store, codecs = twindex.Store(), draw(st.sampled_from(CODECS))
+    table = store.table("t", draw(st.sampled_from(["hash", "sorted"])), **codecs)
+    transaction = store.transaction()
+
+    def holds() -> bool:
+        assert len(table) == 0
+        transaction.commit()
+        return dict(twindex.Store.load(store.dump()).table("t", **codecs)) == dict(table)
+
+    return transaction.table(table), holds
+
+
 def cache(draw: Callable[[Any], Any]) -> tuple[Any, Callable[[], bool]]:
     codecs = draw(st.sampled_from([*CODECS, {"keys": "object", "values": "object"}]))
     made: Any = twindex.Cache(max_entries=10, **codecs)
@@ -164,12 +184,31 @@ def test_object_survives_any_arguments(
     arguments: list[Any],
     options: dict[str, Any],
 ) -> None:
-    target, holds = make(data.draw)
+    survives(*make(data.draw), name, arguments, options)
+
+
+def survives(
+    target: Any, holds: Callable[[], bool], name: str, arguments: list[Any], options: dict[str, Any]
+) -> None:
     with suppress(*EXPECTED):
         result = getattr(target, name)(*arguments, **options)
         if isinstance(result, Iterator):
             list(result)
     assert holds()
+
+
+@pytest.mark.parametrize("make", [table_of_a_snapshot, table_of_a_transaction])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.data(),
+    st.lists(JUNK, max_size=4),
+    st.dictionaries(st.sampled_from(OPTIONS.split()), JUNK, max_size=2),
+)
+def test_table_of_a_snapshot_or_transaction_survives_any_arguments(
+    make: Callable[[Any], Any], data: st.DataObject, arguments: list[Any], options: dict[str, Any]
+) -> None:
+    target, holds = make(data.draw)
+    survives(target, holds, data.draw(st.sampled_from(methods(type(target)))), arguments, options)
 
 
 @given(st.dictionaries(st.sampled_from(OPTIONS.split()), JUNK, max_size=3))

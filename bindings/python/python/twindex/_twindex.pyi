@@ -79,6 +79,7 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 _Durability: TypeAlias = Literal["none", "everysec", "always"]
 _Index: TypeAlias = Literal["hash", "sorted"]
+_NewIndex: TypeAlias = _Index | None
 _Told: TypeAlias = Callable[[Progress], object]
 _Ttl: TypeAlias = float | timedelta | None
 _Evicted: TypeAlias = Callable[[Any, Any, Literal["size", "expired"]], object]
@@ -164,7 +165,7 @@ class Store(_Context):
     def table(
         self,
         name: str,
-        index: _Index | None = None,
+        index: _NewIndex = None,
         *,
         keys: _Str = None,
         values: _Str = None,
@@ -172,147 +173,99 @@ class Store(_Context):
     ) -> Table[str, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: _Str = None,
-        values: _Bytes,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: _Str = None, values: _Bytes, create: bool = True
     ) -> Table[str, bytes, str, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Str = None, values: _Int, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Str = None, values: _Int, create: bool = True
     ) -> Table[str, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: _Str = None,
-        values: _Objects,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: _Str = None, values: _Objects, create: bool = True
     ) -> Table[str, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: _Str = None,
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: _Str = None, values: Codec[_B], create: bool = True
     ) -> Table[str, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: _Bytes,
-        values: _Str = None,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: _Bytes, values: _Str = None, create: bool = True
     ) -> Table[bytes, str, Buffer, str]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Bytes, values: _Bytes, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Bytes, values: _Bytes, create: bool = True
     ) -> Table[bytes, bytes, Buffer, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Bytes, values: _Int, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Bytes, values: _Int, create: bool = True
     ) -> Table[bytes, int, Buffer, int]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Bytes, values: _Objects, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Bytes, values: _Objects, create: bool = True
     ) -> Table[bytes, Any, Buffer, Any]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Bytes, values: Codec[_B], create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Bytes, values: Codec[_B], create: bool = True
     ) -> Table[bytes, _B, Buffer, _B]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Int, values: _Str = None, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Int, values: _Str = None, create: bool = True
     ) -> Table[int, str]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Int, values: _Bytes, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Int, values: _Bytes, create: bool = True
     ) -> Table[int, bytes, int, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Int, values: _Int, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Int, values: _Int, create: bool = True
     ) -> Table[int, int]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Int, values: _Objects, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Int, values: _Objects, create: bool = True
     ) -> Table[int, Any]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Int, values: Codec[_B], create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Int, values: Codec[_B], create: bool = True
     ) -> Table[int, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: _Tuples,
-        values: _Str = None,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: _Tuples, values: _Str = None, create: bool = True
     ) -> Table[_Tuple, str]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Tuples, values: _Bytes, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Tuples, values: _Bytes, create: bool = True
     ) -> Table[_Tuple, bytes, _Tuple, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Tuples, values: _Int, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Tuples, values: _Int, create: bool = True
     ) -> Table[_Tuple, int]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Tuples, values: _Objects, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Tuples, values: _Objects, create: bool = True
     ) -> Table[_Tuple, Any]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: _Tuples, values: Codec[_B], create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: _Tuples, values: Codec[_B], create: bool = True
     ) -> Table[_Tuple, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: Codec[_A],
-        values: _Str = None,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: Codec[_A], values: _Str = None, create: bool = True
     ) -> Table[_A, str]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: Codec[_A], values: _Bytes, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: Codec[_A], values: _Bytes, create: bool = True
     ) -> Table[_A, bytes, _A, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index | None = None, *, keys: Codec[_A], values: _Int, create: bool = True
+        self, name: str, index: _NewIndex = None, *, keys: Codec[_A], values: _Int, create: bool = True
     ) -> Table[_A, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: Codec[_A],
-        values: _Objects,
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: Codec[_A], values: _Objects, create: bool = True
     ) -> Table[_A, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index | None = None,
-        *,
-        keys: Codec[_A],
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _NewIndex = None, *, keys: Codec[_A], values: Codec[_B], create: bool = True
     ) -> Table[_A, _B]: ...
     def tables(self) -> list[tuple[str, _Index]]: ...
     def drop_table(self, name: str) -> bool: ...
