@@ -184,7 +184,8 @@ def test_object_survives_any_arguments(
     arguments: list[Any],
     options: dict[str, Any],
 ) -> None:
-    survives(*make(data.draw), name, arguments, options)
+    target, holds = make(data.draw)
+    survives(target, holds, name, arguments, options)
 
 
 def survives(
