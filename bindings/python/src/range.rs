@@ -24,7 +24,7 @@ impl Range<'_, '_> {
     /// A cursor over this range of the table.
     pub(crate) fn cursor(&self, table: &twindex::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
         check_memory()?;
-        Ok(self.ends(keys, |lower, upper| table.try_cursor((lower, upper)))??)
+        Ok(self.ends(keys, |lower, upper| table.cursor((lower, upper)))??)
     }
 
     /// What `make` makes of both ends.

@@ -24,7 +24,7 @@ impl Table {
 
     /// Removes the pair at an end and returns it.
     fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
-        let mut cursor = self.reader()?.try_cursor(..)?;
+        let mut cursor = self.reader()?.cursor(..)?;
         loop {
             let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
             let Some((key, _)) = pair else {

@@ -112,7 +112,7 @@ macro_rules! table_reads {
                     let encoded = self.codecs.keys.encode_sought(key)?;
                     let bytes = encoded.as_ref();
                     let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
-                    let mut cursor = self.reader()?.try_cursor((End::Unbounded, end))?;
+                    let mut cursor = self.reader()?.cursor((End::Unbounded, end))?;
                     let count = pass(key.py(), &mut cursor, false, usize::MAX)?;
                     self.reader()?;
                     Ok(count)
@@ -125,7 +125,7 @@ macro_rules! table_reads {
                     Position(index): Position,
                     read: impl FnOnce(&[u8], &[u8]) -> T,
                 ) -> Result<T> {
-                    let mut cursor = self.reader()?.try_cursor(..)?;
+                    let mut cursor = self.reader()?.cursor(..)?;
                     let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
                     let skipped = skipped.cast_unsigned();
                     let passed = pass(py, &mut cursor, down, skipped)?;
@@ -139,7 +139,7 @@ macro_rules! table_reads {
 
                 /// The pair at an end.
                 fn at_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
-                    let mut cursor = self.reader()?.try_cursor(..)?;
+                    let mut cursor = self.reader()?.cursor(..)?;
                     let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
                     let Some((key, value)) = pair else { return Ok(None) };
                     let (key, value) = (self.codecs.keys.make(py, key)?, self.codecs.values.make(py, value)?);
