@@ -58,7 +58,7 @@ pub(super) fn range<'c>(
 fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
     let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
     let range = range(call, (input, crossing), table.encodings.keys, first)?;
-    let thing = table.thing.in_memory().try_cursor(range)?;
+    let thing = table.thing.in_memory().cursor(range)?;
     Ok(Of { owner: table.owner, encodings: table.encodings, thing })
 }
 
