@@ -161,7 +161,7 @@ const CALLS: [Part; 14] = [
     }),
     call("node: attacks and wrong arguments", |suite, steps, round, log| {
         suite.node(steps)?;
-        let test = round.one_of(&["random-arguments", "arguments"]);
+        let test = round.one_of(&["random-arguments", "arguments", "snapshots"]);
         let line = format!("TWINDEX_STRESS=10 node --expose-gc --test test/{test}.test.js");
         round.run(suite, "bindings/node", &line, log)
     }),

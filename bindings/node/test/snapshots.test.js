@@ -5,6 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DELETE, open, openSync, Store } from 'twindex'
 import { code, newPath, remote, thread, until } from './helpers.js'
 
+/** How much longer, and by how many threads, money is moved. */
+const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
+
 const names = ['a', 'b', 'c', 'd']
 
 /** A store with a table of each index, whatever it is kept in. */
@@ -187,13 +190,11 @@ for (const [where, make] of Object.entries(WAYS)) {
       give([
         [() => [table.name, table.index, table.store], ['hash', 'hash', store]],
         [() => [table.get('b'), table.has('x'), table.select('x')], [1, false, undefined]],
-        [() => [table.insert('a', 9), table.replace('x', 9), table.upsert('e', 9)], [false, false, true]],
         [() => [table.set('f', 1).increment('f', 2), table.increment('f', -1n)], [3, 2n]],
         [() => [table.delete('a'), table.delete('a'), table.take('f')], [true, false, 2]],
-        [() => [table.compareAndSwap('e', 8, 1), table.compareAndSwap('e', 9, null)], [false, true]],
+        [() => [table.insert('e', 9), table.compareAndSwap('e', 9, null)], [true, true]],
         [() => table.alter('b', (n) => n + 10), true],
         [() => table.upsertMany(Object.entries({ g: 1, h: 2 })), [true, true]],
-        [() => table.selectMany(['h', 'x']), [2, undefined]],
         [() => [table.deleteMany(['g', 'x']), table.incrementMany([['h', 3]])], [[true, false], [5]]],
         [() => table.compareAndSwapMany([['z', undefined, 0]]), [true]],
         [() => [order.first(), order.last()].flat(2), ['a', 0, { n: 0 }, 'd', 3, { n: 3 }]],
@@ -383,7 +384,8 @@ test('money moved by several threads is never lost or created, as snapshots see 
   const store = new Store({ shared })
   const accounts = store.table('accounts', { index: 'sorted', values: 'int' })
   for (let n = 0; n < 10; n++) accounts.set(`account-${n}`, 100)
-  const workers = Array.from({ length: 2 }, () => thread('mover', { shared, moves: 300 }))
+  const moves = 300 * STRESS
+  const workers = Array.from({ length: STRESS > 1 ? 16 : 2 }, () => thread('mover', { shared, moves }))
   let ended = 0
   for (const worker of workers) worker.once('exit', () => ended++)
   const sum = (table) => [...table.values()].reduce((all, n) => all + n, 0)
