@@ -7886,7 +7886,19 @@ impl Table {
     /// It is no single step: other threads may see some of the pairs gone and others not. Pairs that they write meanwhile may
     /// stay. An error leaves the pairs that were not yet removed.
     pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
-        self.delete_some(self.cursor(range)?, |_, _| true)
+        let mut cursor = self.cursor(range)?;
+        self.check_not_dropped()?;
+        let (mut removed, mut keys) = (0, Vec::new());
+        // From the greatest key down, so that no slots of a leaf have to move.
+        while cursor.steps(true, Cursor::PINNED, |key, _| {
+            keys.push(key.to_vec());
+            true
+        }) > 0
+        {
+            removed += self.delete_many(&keys)?.into_iter().filter(|deleted| *deleted).count();
+            keys.clear();
+        }
+        Ok(removed)
     }
 
     /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
@@ -7898,38 +7910,33 @@ impl Table {
     ///
     /// `keep` runs without a lock. A pair whose value other threads change meanwhile may stay.
     pub fn retain(&self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
+        /// The values of so many bytes are copied before their pairs are removed.
+        const COPIED_BYTES: usize = 1 << 16;
         self.check_not_dropped()?;
-        if self.index() == IndexKind::Sorted {
-            return self.delete_some(self.cursor(..)?, |key, value| !keep(key, value));
-        }
         let mut removed = 0;
-        for (key, value) in self {
-            if !keep(&key, &value) {
-                removed += usize::from(self.compare_and_swap(key, Some(&value), None)?);
-            }
-        }
-        Ok(removed)
-    }
-
-    /// Removes the pairs of a cursor's range that `choose` accepts, some hundred at a time. From the greatest key down, so
-    /// that no slots of a leaf have to move.
-    fn delete_some(&self, mut cursor: Cursor, mut choose: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
-        self.check_not_dropped()?;
-        let (mut removed, mut chosen) = (0, Vec::new());
-        loop {
-            let seen = cursor.steps(true, Cursor::PINNED, |key, value| {
-                if choose(key, value) {
+        let mut remove = |key: Vec<u8>, value: &[u8]| {
+            self.compare_and_swap(key, Some(value), None).map(|was_there| removed += usize::from(was_there))
+        };
+        if let Ok(mut cursor) = self.cursor(..) {
+            let mut chosen = Vec::new();
+            let mut copied = 0;
+            while cursor.steps(true, Cursor::PINNED, |key, value| {
+                if !keep(key, value) {
+                    copied += value.len();
                     chosen.push(to_owned((key, value)));
                 }
-                true
-            });
-            for (key, value) in chosen.drain(..) {
-                removed += usize::from(self.compare_and_swap(key, Some(&value), None)?);
+                copied < COPIED_BYTES
+            }) > 0
+            {
+                chosen.drain(..).try_for_each(|(key, value)| remove(key, &value))?;
+                copied = 0;
             }
-            if seen == 0 {
-                return Ok(removed);
-            }
+        } else {
+            self.iter()
+                .filter(|(key, value)| !keep(key, value))
+                .try_for_each(|(key, value)| remove(key, &value))?;
         }
+        Ok(removed)
     }
 
     /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns. No other write to the key
