@@ -36,6 +36,17 @@ pub(crate) fn single<'c>(
     }
 }
 
+/// The same, or `undefined` for none.
+pub(crate) fn optional<'c>(
+    js: Js<'c>,
+    crossing: &mut Crossing,
+    column: Column,
+    encoding: Encoding,
+    bytes: Option<&[u8]>,
+) -> Answer<'c> {
+    bytes.map_or(Ok(Value::UNDEFINED), |bytes| single(js, crossing, column, encoding, bytes))
+}
+
 fn text<'c>(js: Js<'c>, column: Column, bytes: &[u8]) -> Answer<'c> {
     let made = js.text(bytes).ok_or_else(|| Fault::not_utf8(column, bytes))?;
     made.map_err(|_| Fault::too_long(bytes.len()))

@@ -4,6 +4,7 @@ use twindex_durable::{Error, Result, Store, Table, Transaction};
 
 use crate::encoding::Encodings;
 use crate::fault::Fault;
+use crate::memory::reserve;
 
 /// A transaction, and the tables that it has opened, by number.
 pub(crate) struct Transacting {
@@ -24,9 +25,10 @@ impl Transacting {
     }
 
     /// Gives a table a number.
-    pub(crate) fn add(&mut self, table: Table) -> u32 {
+    pub(crate) fn add<'c>(&mut self, table: Table) -> std::result::Result<u32, Fault<'c>> {
+        reserve(&mut self.tables, 1)?;
         self.tables.push((table, Encodings::default()));
-        self.tables.len() as u32 - 1
+        Ok(self.tables.len() as u32 - 1)
     }
 
     pub(crate) fn encodings<'c>(&mut self, table: u32) -> std::result::Result<&mut Encodings, Fault<'c>> {

@@ -20,7 +20,7 @@ use crate::inbox::{Inbox, Waiting};
 use crate::input::append;
 use crate::js::{Js, Value};
 use crate::memory::Growing;
-use crate::results::single;
+use crate::results::{optional, single};
 use crate::shared::Refusal;
 use crate::state::{Computing, NONE, Of, Parts, State};
 use crate::walk::{Halves, Walk, Way};
@@ -132,10 +132,8 @@ pub(crate) fn cache_figures<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c
 /// `cachePeek(cache, key)`: the value, which is not counted as a use of the pair.
 pub(crate) fn cache_peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = keyed::<Cached>(call, state)?;
-    match table.thing.cache.peek(&input.key) {
-        Some(value) => single(call.js, crossing, Column::Value, table.encodings.values, &value),
-        None => Ok(Value::UNDEFINED),
-    }
+    let value = table.thing.cache.peek(&input.key);
+    optional(call.js, crossing, Column::Value, table.encodings.values, value.as_deref())
 }
 
 /// `cacheTtl(cache, key)`: in milliseconds, `Infinity` where the pair does not expire, `undefined` where it is absent.

@@ -11,7 +11,7 @@ use crate::fault::{Answer, Fault};
 use crate::input::{Input, trim};
 use crate::js::Value;
 use crate::memory::refused;
-use crate::results::{More, single};
+use crate::results::{More, optional, single};
 use crate::state::{Of, Parts, State, Thing, Tools};
 use crate::table::Table;
 use crate::walk::{DOWN, Halves, Walk, Way, fill, pass};
@@ -108,15 +108,14 @@ pub(crate) fn seek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `cursorKey(cursor)`: the key of the pair that it is on, see [`single`], or `undefined`.
 pub(crate) fn cursor_key<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
-    let show = |key| single(call.js, crossing, Column::Key, cursor.encodings.keys, key);
-    cursor.thing.key().map_or(Ok(Value::UNDEFINED), show)
+    optional(call.js, crossing, Column::Key, cursor.encodings.keys, cursor.thing.key())
 }
 
 /// `cursorValue(cursor)`: the value that this key has now, or `undefined`.
 pub(crate) fn cursor_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
-    let show = |value: Vec<u8>| single(call.js, crossing, Column::Value, cursor.encodings.values, &value);
-    cursor.thing.value().map_or(Ok(Value::UNDEFINED), show)
+    let value = cursor.thing.value();
+    optional(call.js, crossing, Column::Value, cursor.encodings.values, value.as_deref())
 }
 
 /// A pair of strings of up to so many bytes crosses as one string. Keeping one of the two keeps both.

@@ -12,7 +12,7 @@ use crate::fault::{Answer, Fault};
 use crate::input::{Input, amount};
 use crate::js::Value;
 use crate::pairs::{INSERT, REPLACE, UPSERT, write_of};
-use crate::results::{Results, single};
+use crate::results::{Results, optional};
 use crate::state::{State, Thing, Tools};
 use crate::transacting::Transacting;
 use crate::walk::{DOWN, Halves};
@@ -47,7 +47,7 @@ fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let table = open.find(&wanted.name)?;
     wanted.check(table.in_memory())?;
     tell(table.in_memory(), &mut state.results);
-    Ok(call.js.u32(open.add(table))?)
+    Ok(call.js.u32(open.add(table)?)?)
 }
 
 /// `see(transaction, table, keysAreBytes, valuesAreBytes)`: as of a table.
@@ -90,10 +90,8 @@ fn on_key<'c, T>(
 /// `select(transaction, table, key)`: as of a table.
 fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut parts = parts(call, state)?;
-    match on_key(call, &mut parts, |transaction, table, key, _| transaction.select(table, key))? {
-        Some(value) => single(call.js, parts.crossing, Column::Value, parts.encodings.values, &value),
-        None => Ok(Value::UNDEFINED),
-    }
+    let value = on_key(call, &mut parts, |transaction, table, key, _| transaction.select(table, key))?;
+    optional(call.js, parts.crossing, Column::Value, parts.encodings.values, value.as_deref())
 }
 
 /// `insert(transaction, table, key, value)`, `replace` and `upsert`: whether it takes effect.

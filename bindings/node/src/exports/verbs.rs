@@ -18,7 +18,7 @@ use crate::input::amount;
 use crate::js::{Js, Value};
 use crate::memory::collected;
 use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Ttl, UPSERT};
-use crate::results::{More, Results, single};
+use crate::results::{More, Results, optional, single};
 use crate::staged::Staged;
 use crate::state::{Of, Parts, State};
 use crate::table::Table;
@@ -188,10 +188,8 @@ fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `takePair(table, key)`: removes a pair; its value, see [`single`], or `undefined`.
 pub(crate) fn take_pair<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = keyed::<Table>(call, state)?;
-    match table.thing.live()?.take(&input.key)? {
-        Some(value) => single(call.js, crossing, Column::Value, table.encodings.values, &value),
-        None => Ok(Value::UNDEFINED),
-    }
+    let value = table.thing.live()?.take(&input.key)?;
+    optional(call.js, crossing, Column::Value, table.encodings.values, value.as_deref())
 }
 
 /// `contains(table, key)`
