@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { here } from './helpers.js'
 
-for (const way of ['set', 'sorted', 'upsertMany', 'tables', 'batch', 'dump']) {
+for (const way of ['set', 'sorted', 'upsertMany', 'tables', 'batch', 'transaction', 'dump']) {
   test(`short memory is an error (${way})`, { skip: process.platform !== 'linux' }, () => {
     // The process ended: "memory allocation failed", "terminate called after throwing an instance of 'std::bad_alloc'".
     const child = here('children/short-memory.cjs')

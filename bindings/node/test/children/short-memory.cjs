@@ -14,6 +14,11 @@ const ways = {
   upsertMany: (at) => table.upsertMany(pairs(at)),
   tables: (at) => store.table(`t${at}`).set('a', 'b'),
   batch: (at) => batch.set(table, `k${at}`, text),
+  transaction: () =>
+    store.transaction((tx) => {
+      const own = tx.table('sorted')
+      for (let at = 0; ; at++) own.set(`k${at}`, text)
+    }),
   dump(at) {
     if (at < 100) table.upsertMany(pairs(at))
     else dumps.push(store.dumpSync())
