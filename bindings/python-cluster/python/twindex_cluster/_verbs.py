@@ -80,9 +80,11 @@ class Stores(Connected):
         """No cluster has one: raises `NotSupportedError`."""
         raise NotSupportedError(f"a store in a cluster has no snapshots: {self!r}")
 
-    def transaction(self, function=None, /):
+    def transaction(self, _function=None, /):
         """No cluster has one: raises `NotSupportedError`. A batch that expects values is the next best."""
-        raise NotSupportedError(f"a store in a cluster has no transactions, only batches that expect values: {self!r}")
+        raise NotSupportedError(
+            f"a store in a cluster has no transactions, but batches can expect values: {self!r}"
+        )
 
     @property
     def near_stats(self):
