@@ -96,7 +96,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      736 bytes, its name twice, its codecs' names; its first pair takes 1 KiB more, sorted 512 bytes
+//   a table without pairs      784 bytes, its name twice, its codecs' names; its first pair takes 1 KiB more, sorted 512 bytes
 //   a thousand pairs           some 56 KiB hashed, 88 sorted
 //   a look-up                  two cache misses that wait for each other: bucket and record, or leaf and cell
 //   the longest insert         hash: doubling the directory with two locks held, some 256 KiB at ten million pairs; else a split,
@@ -2385,6 +2385,11 @@ mod hash {
 
         fn is_none(self) -> bool {
             ptr::eq(self.0, Self::NONE)
+        /// The root of a snapshot.
+        fn of(root: *mut u8) -> Self {
+            Self(root.cast_const().cast(), PhantomData)
+        }
+
         }
 
         fn depth(self) -> u32 {
@@ -3968,7 +3973,7 @@ mod hash {
 
         /// The directory of the newest snapshot, if a write has come since.
         fn past_directory(&self) -> Directory<'_> {
-            Directory(self.past.root.load(Acquire).cast_const().cast(), PhantomData)
+            Directory::of(self.past.root.load(Acquire))
         }
 
         /// Before the first write under a snapshot, a copy of the directory becomes the current one: V2.
@@ -4024,9 +4029,7 @@ mod hash {
         /// Frees a segment to which the directory no longer leads, once no reader is in it, or keeps it for snapshots.
         fn retire_segment(&self, space: &mut Space, segment: Segment<'_>, hash: Hash) {
             let block = Retired::Block(segment.block(), segment.bytes());
-            let leads = |root: *mut u8| {
-                Directory(root.cast_const().cast(), PhantomData).segment(hash).entry == segment.entry
-            };
+            let leads = |root| Directory::of(root).segment(hash).entry == segment.entry;
             if !self.past.keep(&self.heap.memory, block, segment.shard(), leads) {
                 self.heap.retire(space, [block]);
             }
@@ -4081,7 +4084,7 @@ mod hash {
 
         /// The directory that is the root of snapshots.
         fn kept_directory(root: *mut u8) -> Option<Retired> {
-            let directory = Directory(root.cast_const().cast(), PhantomData);
+            let directory = Directory::of(root);
             let block = NonNull::new(root).filter(|_| !directory.is_none());
             block.map(|block| Retired::Block(block, Directory::bytes_for(directory.depth())))
         }
@@ -4141,10 +4144,7 @@ mod hash {
                     let record = shard.record(reference);
                     let hash = self.hash(record.parts().0);
                     // V4. An older snapshot may have it too.
-                    let older = |root: *mut u8| {
-                        Self::mark(Directory(root.cast_const().cast(), PhantomData), hash, reference)
-                    };
-                    if !below.is_some_and(older) {
+                    if !below.is_some_and(|root| Self::mark(Directory::of(root), hash, reference)) {
                         self.free_record(hash, reference, record);
                     }
                 }
@@ -4177,12 +4177,8 @@ mod hash {
             // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
             let KeptList { roots, items } = &*lock(&self.past.kept);
-            let mut kept: usize = items.iter().map(|kept| kept.what.size()).sum();
-            kept += roots
-                .iter()
-                .filter_map(|root| Self::kept_directory(root.1))
-                .map(Retired::size)
-                .sum::<usize>();
+            let directories = roots.iter().filter_map(|root| Self::kept_directory(root.1));
+            let mut kept = directories.chain(items.iter().map(|kept| kept.what)).map(Retired::size).sum();
             for segment in items.iter().filter_map(Self::kept_segment) {
                 let shard = self.shard(segment);
                 for record in Self::marked(segment).map(|reference| shard.record(reference)) {
@@ -7798,7 +7794,8 @@ impl Table {
     #[cold]
     fn dropped(&self) -> Error {
         let table = self.inner.name.clone();
-        if self.inner.moment.is_some() { Error::ReadOnly { table } } else { Error::TableDropped { table } }
+        let is_shown = self.inner.moment.is_some();
+        Box::new(if is_shown { Error::ReadOnly { table } } else { Error::TableDropped { table } })
     }
 
     // --- write verbs
@@ -8514,18 +8511,19 @@ fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
 // Snapshots
 // ---------------------------------------------------------------------------------------------------
 
-// The life of a snapshot. `Store::snapshot` closes the store to writers for a moment: it sets `CLOSED` in the word that each
-// write loads after its pin, and waits until no pin of a writer is left. Readers do not matter. The store's generation
-// increases, the snapshot gets the old one, and writers go on. Nothing has been copied.
+// The life of a snapshot
 //
-// The first write to an index after that saves its root: a hash index copies its directory, a sorted index notes the word
-// that leads to its tree. The first write to each segment or leaf replaces that by a copy, as a split does, and in a sorted
-// index the nodes above it. What was replaced, and with it the records that then leave the index, is kept in a list with the
-// generations that need it. So whoever goes down from an old root meets the store as it was. `Snapshot::table` makes a second
-// index over the same memory with that root, and all code that reads reads it.
-//
-// When the last handle goes, writers are kept out once more, so that none still keeps something for this snapshot. Then
-// everything is freed that lies in no open snapshot's generation.
+// 1. *Opening.* `Store::snapshot` sets `CLOSED` in `Memory::newest`, a word that each write loads after its pin, and waits until no
+//    thread is pinned to write. Readers may stay. The snapshot takes the store's generation, the store begins the next one, and
+//    writers go on. Nothing is copied.
+// 2. *The first write to an index* saves the index's root for the snapshot. A hash index copies its directory, and goes on with
+//    the copy. A sorted index notes where its tree begins.
+// 3. *The first write to a segment or leaf* puts a copy in its place, as a split does. In a sorted index it copies the nodes above
+//    that too. The index keeps what was replaced in a list, with the generations that need it. A record that a later write
+//    removes from a hash index is marked in the old segment, and stays with it.
+// 4. *Reading.* `Snapshot::table` makes a second index over the same memory, with the saved root. It is read as any other.
+// 5. *Closing.* When the last handle goes, writers are kept out once more. From then on none of them keeps anything for this
+//    snapshot. What no open snapshot needs is freed.
 //
 // - **V1** A snapshot is opened and closed while no thread writes. While a thread is pinned to write, the newest open snapshot
 //   stays the same. (Memory::without_writers)
@@ -8535,6 +8533,7 @@ fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
 //   one's root leads does not change either. It stays until no open snapshot is left from the generation in which it was
 //   made to that in which it was replaced. (Past::keep)
 // - **V4** A record that leaves a hash index is marked in the newest snapshot's segment, if that names it. It is freed with that
+#[derive(Default)]
 //   segment, or marked in an older snapshot's segment that names it too. So each record is live, marked once, or in a limbo.
 
 /// A bit of `Memory::newest`: writers are to wait.
@@ -8542,8 +8541,8 @@ const CLOSED: u64 = 1;
 
 /// The snapshots of a store.
 struct Snapshots {
-    /// The present generation.
-    generation: AtomicU64,
+    /// How many generations have ended. The first one is 1.
+    ended: AtomicU64,
     open: Mutex<Open>,
     /// A copy of the open generations, for writers. It changes while none writes: V1.
     listed: Mutex<Vec<u64>>,
@@ -8567,16 +8566,6 @@ struct Open {
     dropped: Vec<(u64, Arc<BTreeMap<String, Table>>)>,
 }
 
-impl Default for Snapshots {
-    fn default() -> Self {
-        let (generation, batches) = (AtomicU64::new(1), AtomicU64::new(0));
-        let [kept, transactions] = [const { 0 }; 2].map(AtomicUsize::new);
-        let (open, pruning, any_dropped) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        let listed = Mutex::default();
-        Self { generation, open, listed, any_dropped, pruning, kept, transactions, batches }
-    }
-}
-
 impl Memory {
     /// Whether a write has more to find out than usual: a snapshot is open, or writers are kept out.
     #[inline(always)]
@@ -8590,7 +8579,7 @@ impl Memory {
     }
 
     fn generation(&self) -> u64 {
-        self.snapshots.generation.load(Relaxed)
+        self.snapshots.ended.load(Relaxed) + 1
     }
 
     fn kept(&self) -> usize {
@@ -8792,10 +8781,9 @@ impl<I> Past<I> {
             return Ok(());
         }
         let mut kept = lock(&self.kept);
-        let saved = kept.roots.iter().find(|root| root.0 >= newest).map(|root| root.1);
-        let root = match saved {
+        let root = match kept.root(newest) {
             _ if !self.is_kept(newest) => none,
-            Some(root) => root,
+            Some(saved) => saved.1,
             None => {
                 kept.roots.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
                 let (root, len) = save()?;
@@ -8810,15 +8798,12 @@ impl<I> Past<I> {
 
     /// The root of a snapshot of this generation, which is open, and the count of its pairs. `now` returns the current ones.
     fn root_of(&self, generation: u64, now: impl FnOnce() -> (*mut u8, usize)) -> (*mut u8, usize) {
-        let kept = lock(&self.kept);
-        let saved = kept.roots.iter().find(|root| root.0 >= generation);
-        saved.map_or_else(now, |&(_, root, len)| (root, len))
+        lock(&self.kept).root(generation).map_or_else(now, |&(_, root, len)| (root, len))
     }
 
     /// The root of an open snapshot, if it was saved before a generation.
     fn root_before(&self, open: u64, before: u64) -> Option<*mut u8> {
-        let kept = lock(&self.kept);
-        kept.roots.iter().find(|root| root.0 >= open).filter(|root| root.0 < before).map(|root| root.1)
+        lock(&self.kept).root(open).filter(|root| root.0 < before).map(|root| root.1)
     }
 
     /// Keeps something to which the index no longer leads, if the newest snapshot's root `leads` there. Returns whether it does.
@@ -8858,6 +8843,11 @@ impl<I> Past<I> {
         let mut from = self.born.load(Relaxed);
         let unneeded =
             |root: &mut (u64, *mut u8, usize)| !needed(mem::replace(&mut from, root.0 + 1), root.0);
+    /// What was saved for a generation.
+    fn root(&self, generation: u64) -> Option<&(u64, *mut u8, usize)> {
+        self.roots.iter().find(|root| root.0 >= generation)
+    }
+
         let roots = kept.roots.extract_if(.., unneeded).map(|root| root.1).collect();
         (roots, kept.items.extract_if(.., |item| !needed(item.from, item.to)).collect())
     }
@@ -8875,11 +8865,11 @@ impl KeptList {
 
 impl<T: Versioned> Shared<T> {
     /// An index that shows what the table had in this generation.
-    fn showing(&self, generation: u64) -> T {
+    fn showing(&self, generation: u64) -> Self {
         let past = lock(&self.past);
         let kept = past.iter().find(|(replaced, _)| *replaced > generation);
         let origin = kept.map_or_else(|| self.get_arc(), |(_, index)| Arc::clone(index));
-        T::showing(&origin, generation)
+        Self::new(T::showing(&origin, generation), Arc::clone(&self.memory))
     }
 
     /// Frees what none of the open snapshots needs.
@@ -8960,7 +8950,7 @@ impl Store {
             open.generations.try_reserve(1).map_err(io::Error::from)?;
             let told = at();
             let tables = lock(&self.inner.tables);
-            let generation = memory.snapshots.generation.fetch_add(1, Relaxed);
+            let generation = memory.snapshots.ended.fetch_add(1, Relaxed) + 1;
             open.generations.push(generation);
             let moment = Moment { generation, tables: Arc::clone(&tables), memory: Arc::clone(&memory) };
             Ok((Snapshot { moment: Arc::new(moment) }, told))
@@ -9028,12 +9018,8 @@ impl Snapshot {
     fn show(&self, table: &Table) -> SnapshotTable {
         let (own, memory) = (&*table.inner, &self.moment.memory);
         let pairs = match &own.pairs {
-            Pairs::Hash(index) => {
-                Pairs::Hash(Shared::new(index.showing(self.moment.generation), Arc::clone(memory)))
-            }
-            Pairs::Sorted(index) => {
-                Pairs::Sorted(Shared::new(index.showing(self.moment.generation), Arc::clone(memory)))
-            }
+            Pairs::Hash(index) => Pairs::Hash(index.showing(self.moment.generation)),
+            Pairs::Sorted(index) => Pairs::Sorted(index.showing(self.moment.generation)),
         };
         let (keys, values) = table.codecs();
         // Reading is not refused at the memory limit.
@@ -9065,6 +9051,7 @@ pub struct SnapshotTable {
     table: Table,
 }
 
+}
 impl SnapshotTable {
     /// For bindings and dumps: a table that refuses to be written to.
     #[doc(hidden)]
@@ -9072,90 +9059,36 @@ impl SnapshotTable {
         &self.table
     }
 
-    /// The name that it had in its store.
-    pub fn name(&self) -> &str {
-        self.table.name()
-    }
+/// The verbs of a [`Table`] that read.
+macro_rules! reading_verbs {
+    ($($name:ident [$($generic:tt)*] ($($argument:ident: $of:ty),*) $(-> $found:ty)?;)+) => {
+        impl SnapshotTable {$(
+            #[doc = concat!("As [`Table::", stringify!($name), "`].")]
+            pub fn $name<$($generic)*>(&self, $($argument: $of),*) $(-> $found)? {
+                self.table.$name($($argument),*)
+            }
+        )+}
+    };
+}
 
-    /// Its index.
-    pub fn index(&self) -> IndexKind {
-        self.table.index()
-    }
-
-    /// The names of the codecs of the keys and of the values.
-    pub fn codecs(&self) -> (&str, &str) {
-        self.table.codecs()
-    }
-
-    /// The number of pairs.
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there is no pair.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// As [`Table::select`].
-    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        self.table.select(key)
-    }
-
-    /// As [`Table::select_with`].
-    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.table.select_with(key, read)
-    }
-
-    /// As [`Table::select_shared`].
-    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
-        self.table.select_shared(key)
-    }
-
-    /// As [`Table::select_many`].
-    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
-        self.table.select_many(keys, read);
-    }
-
-    /// As [`Table::contains`].
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.table.contains(key)
-    }
-
-    /// As [`Table::contains_many`].
-    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
-        self.table.contains_many(keys)
-    }
-
-    /// As [`Table::cursor`].
-    pub fn cursor(&self, range: impl KeyRange) -> Result<Cursor> {
-        self.table.cursor(range)
-    }
-
-    /// As [`Table::scan`].
-    pub fn scan(&self, range: impl KeyRange) -> Result<Scan> {
-        self.table.scan(range)
-    }
-
-    /// As [`Table::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
-        self.table.prefix(prefix)
-    }
-
-    /// Every pair, once. As [`Table::iter`].
-    pub fn iter(&self) -> Iter {
-        self.table.iter()
-    }
-
-    /// The first pair of a sorted table.
-    pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.table.first()
-    }
-
-    /// The last pair of a sorted table.
-    pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.table.last()
-    }
+reading_verbs! {
+    name[]() -> &str;
+    index[]() -> IndexKind;
+    codecs[]() -> (&str, &str);
+    len[]() -> usize;
+    is_empty[]() -> bool;
+    select[](key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
+    select_with[T](key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T>;
+    select_shared[](key: impl AsRef<[u8]>) -> Option<Value>;
+    select_many[K: AsRef<[u8]>](keys: &[K], read: impl FnMut(usize, Option<&[u8]>));
+    contains[](key: impl AsRef<[u8]>) -> bool;
+    contains_many[K: AsRef<[u8]>](keys: &[K]) -> Vec<bool>;
+    cursor[](range: impl KeyRange) -> Result<Cursor>;
+    scan[](range: impl KeyRange) -> Result<Scan>;
+    prefix[](prefix: impl AsRef<[u8]>) -> Result<Scan>;
+    iter[]() -> Iter;
+    first[]() -> Result<Option<(Vec<u8>, Vec<u8>)>>;
+    last[]() -> Result<Option<(Vec<u8>, Vec<u8>)>>;
 }
 
 impl IntoIterator for &SnapshotTable {
