@@ -471,6 +471,12 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<Box<Self>> for Error {
+    fn from(error: Box<Self>) -> Self {
+        *error
+    }
+}
+
 /// The result of the engine's own functions. It is returned in registers. A result that holds a whole [`Error`] is returned
 /// in memory, and reading it there waits for all earlier stores: that took 40 % of an insert's time.
 type Boxed<T> = std::result::Result<T, Box<Error>>;
@@ -2379,17 +2385,17 @@ mod hash {
     impl<'d> Directory<'d> {
         const NONE: *const DirectoryHead = &raw const NO_DIRECTORY;
 
+        /// The root of a snapshot.
+        fn of(root: *mut u8) -> Self {
+            Self(root.cast_const().cast(), PhantomData)
+        }
+
         fn bytes_for(depth: u32) -> usize {
             ENTRIES_AT + (ENTRY << depth)
         }
 
         fn is_none(self) -> bool {
             ptr::eq(self.0, Self::NONE)
-        /// The root of a snapshot.
-        fn of(root: *mut u8) -> Self {
-            Self(root.cast_const().cast(), PhantomData)
-        }
-
         }
 
         fn depth(self) -> u32 {
@@ -7630,7 +7636,7 @@ macro_rules! with_index {
 impl Table {
     fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>) -> Result<Self> {
         let (keys, values) = options.codecs();
-        memory.allot(TableInner::bytes(name, (keys, values))).map_err(|error| *error)?;
+        memory.allot(TableInner::bytes(name, (keys, values)))?;
         let own = || Arc::clone(memory);
         let pairs = match options.index {
             IndexKind::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
@@ -7742,13 +7748,10 @@ impl Table {
     pub fn reserve(&self, pairs: usize) -> Result<()> {
         self.check_not_dropped()?;
         if let Pairs::Hash(index) = &self.inner.pairs {
-            index.get(&self.pin()).check_room(pairs).map_err(|error| *error)?;
+            index.get(&self.pin()).check_room(pairs)?;
             let mut from = Some(0);
             while let Some(at) = from {
-                from = index
-                    .get(&self.enter().map_err(|error| *error)?)
-                    .reserve(pairs, at)
-                    .map_err(|error| *error)?;
+                from = index.get(&self.enter()?).reserve(pairs, at)?;
             }
         }
         Ok(())
@@ -7780,7 +7783,7 @@ impl Table {
 
     #[inline]
     fn check_not_dropped(&self) -> Result<()> {
-        if self.inner.dropped.load(Acquire) { Err(self.dropped()) } else { Ok(()) }
+        if self.inner.dropped.load(Acquire) { Err(*self.refused()) } else { Ok(()) }
     }
 
     /// The error of a write to a table that was dropped, out of line, so that the way of other writes stays short.
@@ -7788,11 +7791,6 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn refused(&self) -> Box<Error> {
-        Box::new(self.dropped())
-    }
-
-    #[cold]
-    fn dropped(&self) -> Error {
         let table = self.inner.name.clone();
         let is_shown = self.inner.moment.is_some();
         Box::new(if is_shown { Error::ReadOnly { table } } else { Error::TableDropped { table } })
@@ -8170,7 +8168,7 @@ impl Table {
             Pairs::Hash(index) if pairs.len() >= MIN_BY_SHARD && !cfg!(target_family = "wasm") => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
-                let pinned = self.enter().map_err(|error| *error)?;
+                let pinned = self.enter()?;
                 let mut unwritten = index.get(&pinned).write_many(pairs, took, may_write, wants);
                 drop(pinned);
                 // The first pair that fails gives the error. Those before it are written.
@@ -8188,15 +8186,11 @@ impl Table {
                     let done = results.len();
                     let wants = &mut |at, old: Option<&[u8]>| wants(from + at, old);
                     if ascend {
-                        index
-                            .get(&self.enter().map_err(|error| *error)?)
-                            .write_run(rest, results, may_write, wants);
+                        index.get(&self.enter()?).write_run(rest, results, may_write, wants);
                     }
                     if results.len() == done {
                         let group = &rest[..rest.len().min(sorted::KEYS_AT_ONCE)];
-                        index
-                            .get(&self.enter().map_err(|error| *error)?)
-                            .write_group(group, results, may_write, wants);
+                        index.get(&self.enter()?).write_group(group, results, may_write, wants);
                     }
                     if results.len() == done {
                         results.push(self.write_one(rest, 0, wants)?);
@@ -8533,13 +8527,13 @@ fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
 //   one's root leads does not change either. It stays until no open snapshot is left from the generation in which it was
 //   made to that in which it was replaced. (Past::keep)
 // - **V4** A record that leaves a hash index is marked in the newest snapshot's segment, if that names it. It is freed with that
-#[derive(Default)]
 //   segment, or marked in an older snapshot's segment that names it too. So each record is live, marked once, or in a limbo.
 
 /// A bit of `Memory::newest`: writers are to wait.
 const CLOSED: u64 = 1;
 
 /// The snapshots of a store.
+#[derive(Default)]
 struct Snapshots {
     /// How many generations have ended. The first one is 1.
     ended: AtomicU64,
@@ -8843,17 +8837,17 @@ impl<I> Past<I> {
         let mut from = self.born.load(Relaxed);
         let unneeded =
             |root: &mut (u64, *mut u8, usize)| !needed(mem::replace(&mut from, root.0 + 1), root.0);
-    /// What was saved for a generation.
-    fn root(&self, generation: u64) -> Option<&(u64, *mut u8, usize)> {
-        self.roots.iter().find(|root| root.0 >= generation)
-    }
-
         let roots = kept.roots.extract_if(.., unneeded).map(|root| root.1).collect();
         (roots, kept.items.extract_if(.., |item| !needed(item.from, item.to)).collect())
     }
 }
 
 impl KeptList {
+    /// What was saved for a generation.
+    fn root(&self, generation: u64) -> Option<&(u64, *mut u8, usize)> {
+        self.roots.iter().find(|root| root.0 >= generation)
+    }
+
     fn add(&mut self, memory: &Memory, kept: Preserved) {
         // Without memory for this small list, the index frees it all when it is dropped itself.
         if self.items.try_reserve(1).is_ok() {
@@ -9051,13 +9045,13 @@ pub struct SnapshotTable {
     table: Table,
 }
 
-}
 impl SnapshotTable {
     /// For bindings and dumps: a table that refuses to be written to.
     #[doc(hidden)]
     pub fn as_table(&self) -> &Table {
         &self.table
     }
+}
 
 /// The verbs of a [`Table`] that read.
 macro_rules! reading_verbs {
@@ -9510,7 +9504,7 @@ impl Transaction {
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let key = key.as_ref();
         let old = self.select(table, key)?;
-        let sum = old.map_or(Ok(by), |text| incremented(&text, by)).map_err(|error| *error)?;
+        let sum = old.map_or(Ok(by), |text| incremented(&text, by))?;
         self.set(table, key, Some(sum.to_string().into_bytes()))?;
         Ok(sum)
     }
