@@ -118,19 +118,31 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
         // Miri, the longest of them, keeps one core busy.
         checks(|steps| {
             steps.check("engine: Miri", |log| {
-                let mut cargo = built_apart(suite, ENGINE, "miri", TINY, &format!("{MIRI} cargo miri test"));
-                miri(&mut cargo, log)?;
-                log.run(cargo.args(["--test=threads", "--", "contended", "cursors"]))
+                for tests in [
+                    "--test=threads -- contended cursors",
+                    "--test=all -- snapshots::cursors snapshots::last transactions::g",
+                ] {
+                    let line = format!("{MIRI} cargo miri test");
+                    let mut cargo = built_apart(suite, ENGINE, "miri", TINY, &line);
+                    miri(&mut cargo, log)?;
+                    log.run(cargo.args(tests.split(' ')))?;
+                }
+                Ok(())
             });
         }),
         checks(|steps| {
             steps.check("engine: thread sanitizer", |log| {
                 // It knows no system call that is a fence.
                 let flags = format!("{TINY} --cfg twindex_plain_fences");
-                let mut cargo =
-                    built_apart(suite, ENGINE, "tsan", &flags, &format!("{PART} cargo test --test=threads"));
-                Sanitizer::Thread.apply(&mut cargo, log)?;
-                log.run(&mut cargo)
+                for tests in
+                    ["--test=threads", "--test=all -- snapshots:: transactions:: --skip=snapshots_of"]
+                {
+                    let line = format!("{PART} cargo test");
+                    let mut cargo = built_apart(suite, ENGINE, "tsan", &flags, &line);
+                    Sanitizer::Thread.apply(&mut cargo, log)?;
+                    log.run(cargo.args(tests.split(' ')))?;
+                }
+                Ok(())
             });
         }),
         checks(|steps| {
