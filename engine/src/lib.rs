@@ -6169,11 +6169,9 @@ mod sorted {
                     Node::Leaf(leaf) => leaf.born,
                     Node::Inner(inner) => inner.born,
                 };
-                let kept = self.is_old(born) && {
+                if self.is_old(born) {
                     self.past.keep_since(&self.heap.memory, node.retired(), born);
-                    true
-                };
-                if !kept {
+                } else {
                     self.heap.retire(&mut space, [node.retired()]);
                 }
             }
