@@ -33,7 +33,7 @@ pub(super) mod atomic {
 
     macro_rules! atomic {
         ($name:ident $(<$of:ident>)?, $value:ty) => {
-            #[derive(Debug)]
+            #[derive(Debug, Default)]
             #[repr(transparent)]
             pub(crate) struct $name $(<$of>)? (std::sync::atomic::$name $(<$of>)?);
 
@@ -100,12 +100,6 @@ pub(super) mod atomic {
     macro_rules! number {
         ($name:ident, $value:ty) => {
             atomic!($name, $value);
-
-            impl Default for $name {
-                fn default() -> Self {
-                    Self::new(0)
-                }
-            }
 
             #[allow(dead_code, reason = "each kind has all that an atomic has")]
             impl $name {
