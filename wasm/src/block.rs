@@ -134,6 +134,10 @@ pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result
     push_item(output, key, Some(value))
 }
 
+pub(crate) fn push_key(output: &mut Output, key: &[u8]) -> Result<(), Failed> {
+    output.push_all([&length_of(key).to_le_bytes(), key])
+}
+
 /// A pair whose value may be absent.
 pub(crate) fn push_item(output: &mut Output, key: &[u8], value: Option<&[u8]>) -> Result<(), Failed> {
     let lengths = u64::from(value.map_or(ABSENT, length_of)) << 32 | u64::from(length_of(key));

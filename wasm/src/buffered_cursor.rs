@@ -3,17 +3,19 @@
 //! Pairs are packed ahead, twice as many each time, and a step answers with one of them where it lies, as long as the engine says
 //! that their leaf has not changed: so a step still sees every write that was finished before it.
 
-use twindex::Cursor;
+use twindex::{Cursor, Table};
 
 use crate::answer::{self, Output};
 use crate::block;
 use crate::direction::Direction;
 use crate::failure::Failed;
+use crate::read::read;
 
 /// More do not fit into the room that an answer starts with.
 const MOST: usize = 64;
 
 pub(crate) struct BufferedCursor {
+    table: Table,
     cursor: Cursor,
     /// Pairs of one leaf, packed. The cursor is on the last of them.
     pairs: Output,
@@ -26,8 +28,8 @@ pub(crate) struct BufferedCursor {
 }
 
 impl BufferedCursor {
-    pub(crate) fn new(cursor: Cursor) -> Self {
-        Self { cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
+    pub(crate) fn new(table: &Table, cursor: Cursor) -> Self {
+        Self { table: table.clone(), cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
     }
 
     /// Moves to the next pair and answers with it; whether there was one.
@@ -66,6 +68,16 @@ impl BufferedCursor {
             output.finish(1);
         }
         Ok(is_there)
+    }
+
+    /// Pushes the key of the pair that was shown last, and its value if it still has one; whether there is such a pair.
+    pub(crate) fn push_pair(&mut self, output: &mut Output) -> Result<bool, Failed> {
+        self.cursor();
+        let Some(key) = self.cursor.key() else { return Ok(false) };
+        if !read(&self.table, key, |value| block::push_pair(output, key, value))? {
+            block::push_item(output, key, None)?;
+        }
+        Ok(true)
     }
 
     /// The cursor, on the pair that was shown last.

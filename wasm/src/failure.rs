@@ -18,9 +18,10 @@ pub(crate) const TTL: &str = "TWINDEX_TTL";
 pub(crate) const NO_ROOM: &str = "TWINDEX_NO_ROOM";
 pub(crate) const NO_CLOCK: &str = "TWINDEX_NO_CLOCK";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
+pub(crate) const ENDED: &str = "TWINDEX_ENDED";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 24] = [
+const CODES: [&str; 26] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -45,6 +46,8 @@ const CODES: [&str; 24] = [
     LOG_FAILED,
     TTL,
     NO_ROOM,
+    "TWINDEX_CONFLICT",
+    ENDED,
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -61,6 +64,10 @@ pub(crate) enum Failure {
     Engine(Error),
     /// A handle that is closed, or was never given.
     Closed { handle: u32 },
+    /// A transaction that was committed.
+    Ended,
+    /// A verb that a cache or a transaction does not have.
+    Lacks { of: &'static str },
     /// A handle of another kind than the call takes.
     Kind { handle: u32, is: &'static str, needs: &'static str },
     /// A range of addresses that is not within one buffer of the host.
@@ -99,7 +106,8 @@ impl Failure {
         match self {
             Self::Engine(error) => error.code(),
             Self::Closed { .. } => CLOSED,
-            Self::Kind { .. } => TYPE,
+            Self::Kind { .. } | Self::Lacks { .. } => TYPE,
+            Self::Ended => ENDED,
             Self::Outside { .. }
             | Self::NoBuffer { .. }
             | Self::Block { .. }
@@ -119,6 +127,8 @@ impl fmt::Display for Failure {
         match self {
             Self::Engine(error) => error.fmt(f),
             Self::Closed { handle } => write!(f, "handle {handle} is closed, or was never open"),
+            Self::Ended => f.write_str("the transaction has ended"),
+            Self::Lacks { of } => write!(f, "a {of} has no such verb"),
             Self::Kind { handle, is, needs } => write!(f, "handle {handle} is a {is}, this needs a {needs}"),
             Self::Outside { address, length } => {
                 write!(

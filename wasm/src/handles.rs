@@ -1,4 +1,4 @@
-//! Handles: the integers by which a host names stores, tables, caches, cursors and iterators.
+//! Handles: the integers by which a host names stores, tables, caches, snapshots, transactions, cursors and iterators.
 //!
 //! A handle is a slot's position and how often the slot was used before:
 //!
@@ -10,10 +10,9 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
-#[cfg(feature = "files")]
 use std::rc::Rc;
 
-use twindex::{Store, Table};
+use twindex::{Snapshot, Store, Table};
 
 use crate::buffered_cursor::BufferedCursor;
 use crate::cached::Cached;
@@ -21,12 +20,21 @@ use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::journal::{Logged, Shared};
 use crate::pairs::Pairs;
+use crate::transaction::Open;
 
 const POSITION_BITS: u32 = 20;
 const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
 const LAST_USE: u32 = (1 << 11) - 1;
 
-/// What a handle names. All but stores and caches know the handle of the one that they were opened from.
+/// From what an object was opened: the store, and within that the snapshot or the transaction, or the store again. What is opened from
+/// a cache has its handle twice.
+#[derive(Clone, Copy)]
+pub(crate) struct Of {
+    pub(crate) store: u32,
+    pub(crate) within: u32,
+}
+
+/// What a handle names.
 pub(crate) enum Object {
     Store {
         store: Store,
@@ -34,17 +42,34 @@ pub(crate) enum Object {
     },
     #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "there is none"))]
     Cache(Cached),
+    Snapshot {
+        of: Of,
+        snapshot: Snapshot,
+        /// How many it has.
+        tables: usize,
+    },
+    #[cfg_attr(not(feature = "transactions"), expect(dead_code, reason = "there are none"))]
+    Transaction {
+        of: Of,
+        transaction: Rc<Open>,
+    },
     Table {
-        store: u32,
+        of: Of,
         table: Table,
         logged: Option<Logged>,
     },
+    /// A table in a transaction.
+    Part {
+        of: Of,
+        table: Table,
+        transaction: Rc<Open>,
+    },
     Cursor {
-        store: u32,
+        of: Of,
         cursor: Box<BufferedCursor>,
     },
     Iterator {
-        owner: u32,
+        of: Of,
         iterator: Box<Iterator>,
     },
 }
@@ -54,19 +79,31 @@ impl Object {
         match self {
             Self::Store { .. } => "store",
             Self::Table { .. } => "table",
+            Self::Part { .. } => "transaction's table",
+            Self::Snapshot { .. } => "snapshot",
+            Self::Transaction { .. } => "transaction",
             Self::Cache(_) => "cache",
             Self::Cursor { .. } => "cursor",
             Self::Iterator { .. } => "iterator",
         }
     }
 
-    fn owner(&self) -> Option<u32> {
+    /// Whether it was opened from what this handle names.
+    fn is_of(&self, handle: u32) -> bool {
         match self {
-            Self::Store { .. } | Self::Cache(_) => None,
-            Self::Table { store: owner, .. }
-            | Self::Cursor { store: owner, .. }
-            | Self::Iterator { owner, .. } => Some(*owner),
+            Self::Store { .. } | Self::Cache(_) => false,
+            Self::Snapshot { of, .. }
+            | Self::Transaction { of, .. }
+            | Self::Table { of, .. }
+            | Self::Part { of, .. }
+            | Self::Cursor { of, .. }
+            | Self::Iterator { of, .. } => of.store == handle || of.within == handle,
         }
+    }
+
+    /// Whether others close with it.
+    fn is_owner(&self) -> bool {
+        matches!(self, Self::Store { .. } | Self::Cache(_) | Self::Snapshot { .. } | Self::Transaction { .. })
     }
 }
 
@@ -115,14 +152,14 @@ impl Handles {
         Ok(position as u32)
     }
 
-    /// Closes an object, and with a store or a cache all that was opened from it.
+    /// Closes an object, and with a store, a cache, a snapshot or a transaction all that was opened from it.
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failed> {
         let object = self.find(handle)?.object.take();
         self.retire(handle);
-        if object.is_some_and(|object| object.owner().is_none()) {
+        if object.is_some_and(|object| object.is_owner()) {
             for position in 0..self.slots.len() {
                 let slot = &mut self.slots[position];
-                if slot.object.as_ref().is_some_and(|object| object.owner() == Some(handle)) {
+                if slot.object.as_ref().is_some_and(|object| object.is_of(handle)) {
                     slot.object = None;
                     self.retire(position as u32 + 1);
                 }
@@ -173,8 +210,8 @@ impl Handles {
     pub(crate) fn keep(&mut self, handle: u32, new: &Shared) -> Result<(), Failed> {
         *self.kept(handle)?.1 = Some(Rc::clone(new));
         for slot in &mut self.slots {
-            if let Some(Object::Table { store, table, logged }) = &mut slot.object
-                && *store == handle
+            if let Some(Object::Table { of, table, logged }) = &mut slot.object
+                && of.store == handle
             {
                 let id = new.borrow().id(table);
                 *logged = id.map(|id| Logged { journal: Rc::clone(new), id });
@@ -183,25 +220,30 @@ impl Handles {
         Ok(())
     }
 
-    /// A table or a cache.
+    /// A table, of a transaction too, or a cache.
     #[inline]
     pub(crate) fn pairs(&mut self, handle: u32) -> Result<Pairs<'_>, Failed> {
         match self.object(handle)? {
             Object::Table { table, logged, .. } => Ok(Pairs::Table(table, logged.as_ref())),
+            Object::Part { table, transaction, .. } => Ok(Pairs::Part(table, transaction)),
             Object::Cache(cache) => Ok(Pairs::Cache(cache)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }
 
-    pub(crate) fn table(&mut self, handle: u32) -> Result<&Table, Failed> {
-        Ok(self.table_and_store(handle)?.0)
+    /// A table, of no transaction, and from what it was opened.
+    pub(crate) fn table(&mut self, handle: u32) -> Result<(&Table, Of), Failed> {
+        match self.object(handle)? {
+            Object::Table { table, of, .. } => Ok((table, *of)),
+            other => Err(wrong_kind(handle, other, "table")),
+        }
     }
 
-    /// A table, and the handle of its store.
-    pub(crate) fn table_and_store(&mut self, handle: u32) -> Result<(&Table, u32), Failed> {
+    #[cfg_attr(not(feature = "transactions"), expect(dead_code, reason = "there are none"))]
+    pub(crate) fn transaction(&mut self, handle: u32) -> Result<(&Rc<Open>, u32), Failed> {
         match self.object(handle)? {
-            Object::Table { table, store, .. } => Ok((table, *store)),
-            other => Err(wrong_kind(handle, other, "table")),
+            Object::Transaction { of, transaction } => Ok((transaction, of.store)),
+            other => Err(wrong_kind(handle, other, "transaction")),
         }
     }
 
@@ -233,6 +275,6 @@ fn closed(handle: u32) -> Failed {
 }
 
 #[cold]
-fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failed {
+pub(crate) fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failed {
     Failure::Kind { handle, is: object.kind(), needs }.into()
 }

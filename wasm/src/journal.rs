@@ -147,6 +147,14 @@ impl Log {
         }
     }
 
+    /// The same for a table that has no handle.
+    pub(crate) fn add_written(&mut self, journal: &Shared, table: &Table, operation: Operation<'_>) {
+        let id = journal.borrow().id(table);
+        if let Some(id) = id {
+            self.add_to(journal, id, operation);
+        }
+    }
+
     #[cold]
     fn add_to(&mut self, journal: &Shared, id: u32, operation: Operation<'_>) {
         self.operations.get_or_insert_default().push(id, operation);

@@ -15,7 +15,7 @@
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
 //! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `direction`, `buffered_cursor`,
-//! `iterator`, `journal`, `cached`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
+//! `iterator`, `journal`, `cached`, `transaction`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
 //!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
@@ -44,3 +44,4 @@ mod range;
 mod read;
 mod reserve;
 mod state;
+mod transaction;

@@ -3,21 +3,39 @@
 use twindex::{Table, Write};
 use twindex_format::Operation;
 
+use crate::answer::Output;
+use crate::block::{self, Items, Shape};
 use crate::cached::Cached;
-use crate::failure::Failed;
+use crate::direction::Direction;
+use crate::failure::{Failed, Failure};
 use crate::journal::{Log, Logged};
+use crate::range::{Range, as_slices};
 use crate::read::read;
 use crate::reserve;
+use crate::transaction::Open;
+
+/// So many pairs are deleted at once.
+const GROUP: usize = 64;
 
 /// What has pairs.
 #[derive(Clone, Copy)]
 pub(crate) enum Pairs<'h> {
     /// A table, and its place in the file of its store where that is kept.
     Table(&'h Table, Option<&'h Logged>),
+    /// A table in a transaction.
+    Part(&'h Table, &'h Open),
     Cache(&'h Cached),
 }
 
 impl Pairs<'_> {
+    /// The table that it is.
+    pub(crate) fn table(&self) -> Result<&Table, Failed> {
+        match self {
+            Self::Table(table, _) | Self::Part(table, _) => Ok(table),
+            Self::Cache(_) => lacks("cache"),
+        }
+    }
+
     /// Shows `show` the value of a key; whether the key is there.
     #[inline]
     pub(crate) fn read(
@@ -27,6 +45,10 @@ impl Pairs<'_> {
     ) -> Result<bool, Failed> {
         match self {
             Self::Table(table, _) => read(table, key, show),
+            Self::Part(table, transaction) => match transaction.select(table, key)? {
+                Some(value) => show(&value).map(|()| true),
+                None => Ok(false),
+            },
             Self::Cache(cache) => cache.read(key, &mut show),
         }
     }
@@ -35,6 +57,7 @@ impl Pairs<'_> {
     pub(crate) fn contains(self, key: &[u8]) -> Result<bool, Failed> {
         match self {
             Self::Table(table, _) => read(table, key, |_| Ok(())),
+            Self::Part(table, transaction) => Ok(transaction.select(table, key)?.is_some()),
             Self::Cache(cache) => Ok(cache.contains(key)),
         }
     }
@@ -44,6 +67,7 @@ impl Pairs<'_> {
     pub(crate) fn write(self, log: &mut Log, write: Write, key: &[u8], value: &[u8]) -> Result<bool, Failed> {
         let (table, logged) = match self {
             Self::Table(table, logged) => (table, logged),
+            Self::Part(table, transaction) => return transaction.write(write, table, key, value),
             Self::Cache(cache) => return cache.write(write, key, value, None),
         };
         reserve::ensure(key.len() + value.len())?;
@@ -66,6 +90,7 @@ impl Pairs<'_> {
                 }
                 Ok(done)
             }
+            Self::Part(table, transaction) => transaction.delete(table, key),
             Self::Cache(cache) => Ok(cache.delete(key)),
         }
     }
@@ -81,6 +106,7 @@ impl Pairs<'_> {
                 }
                 Ok(sum)
             }
+            Self::Part(table, transaction) => transaction.increment(table, key, by),
             Self::Cache(cache) => cache.increment(key, by),
         }
     }
@@ -103,6 +129,7 @@ impl Pairs<'_> {
                 }
                 Ok(done)
             }
+            Self::Part(table, transaction) => transaction.compare_and_swap(table, key, expected, new),
             Self::Cache(cache) => cache.compare_and_swap(key, expected, new),
         }
     }
@@ -116,6 +143,7 @@ impl Pairs<'_> {
                 log.add(logged.filter(|_| !table.is_dropped()), Operation::Clear);
                 Ok(())
             }
+            Self::Part(..) => lacks("table of a transaction"),
             Self::Cache(cache) => {
                 cache.clear();
                 Ok(())
@@ -123,17 +151,77 @@ impl Pairs<'_> {
         }
     }
 
-    pub(crate) fn len(self) -> usize {
+    pub(crate) fn len(self) -> Result<usize, Failed> {
         match self {
-            Self::Table(table, _) => table.len(),
-            Self::Cache(cache) => cache.len(),
+            Self::Table(table, _) => Ok(table.len()),
+            Self::Part(..) => lacks("table of a transaction"),
+            Self::Cache(cache) => Ok(cache.len()),
         }
     }
 
-    pub(crate) fn memory(self) -> usize {
+    pub(crate) fn memory(self) -> Result<usize, Failed> {
         match self {
-            Self::Table(table, _) => table.memory(),
-            Self::Cache(cache) => cache.memory(),
+            Self::Table(table, _) => Ok(table.memory()),
+            Self::Part(..) => lacks("table of a transaction"),
+            Self::Cache(cache) => Ok(cache.memory()),
+        }
+    }
+
+    /// Pushes up to `count` pairs of a range, or until they are `bytes` long: how many there were.
+    pub(crate) fn scan(
+        self,
+        range: Range,
+        direction: Direction,
+        output: &mut Output,
+        (count, bytes): (usize, usize),
+    ) -> Result<usize, Failed> {
+        match self {
+            Self::Table(table, _) => {
+                let mut cursor = table.cursor(as_slices(&range))?;
+                direction.push_block(&mut cursor, output, count, bytes)
+            }
+            Self::Part(table, transaction) => {
+                transaction.scan(table, range, direction, output, (count, bytes))
+            }
+            Self::Cache(_) => lacks("cache"),
+        }
+    }
+
+    /// Fails where a verb that changes nothing would: the table was dropped, or is a snapshot's.
+    pub(crate) fn check_writable(self, log: &mut Log) -> Result<(), Failed> {
+        self.compare_and_swap(log, &[], None, None).map(drop)
+    }
+
+    /// Removes the pairs of a range of a table: how many there were.
+    pub(crate) fn delete_range(
+        self,
+        log: &mut Log,
+        range: &Range,
+        output: &mut Output,
+    ) -> Result<usize, Failed> {
+        let table = match self {
+            Self::Table(table, _) => table,
+            Self::Part(..) => return lacks("table of a transaction"),
+            Self::Cache(_) => return lacks("cache"),
+        };
+        let mut cursor = table.cursor(as_slices(range))?;
+        self.check_writable(log)?;
+        let mut deleted = 0;
+        loop {
+            let (keys, mut outcome) = (output.start(), Ok(()));
+            cursor.steps(true, GROUP, |key, _| {
+                outcome = block::push_key(keys, key);
+                outcome.is_ok()
+            });
+            let mut items = Items::new(keys.bytes(), Shape::Key);
+            let before = deleted;
+            while let Some(item) = items.next()? {
+                deleted += usize::from(self.delete(log, item.key)?);
+            }
+            outcome?;
+            if deleted == before {
+                return Ok(deleted);
+            }
         }
     }
 
@@ -143,4 +231,10 @@ impl Pairs<'_> {
             table.prefetch(keys);
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn lacks<T>(of: &'static str) -> Result<T, Failed> {
+    Err(Failure::Lacks { of }.into())
 }

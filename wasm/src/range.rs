@@ -30,8 +30,7 @@ fn bound(
     (kind, address, length): End,
     side: fn(Range) -> Bound<Vec<u8>>,
 ) -> Result<Bound<Vec<u8>>, Failed> {
-    // Beyond this length a bound is on the same side of every key, whatever more there is.
-    let key = || buffers.bytes((address, length)).map(|key| &key[..length.min(MAX_KEY_BYTES + 1)]);
+    let key = || buffers.bytes((address, length)).map(cut);
     match kind {
         NONE => Ok(Bound::Unbounded),
         INCLUDED => Ok(Bound::Included(key()?.to_vec())),
@@ -39,6 +38,11 @@ fn bound(
         PREFIX => Ok(side(prefix_range(key()?))),
         _ => Err(Failure::Bound { kind }.into()),
     }
+}
+
+/// Beyond this length a bound is on the same side of every key, whatever more there is.
+pub(crate) fn cut(key: &[u8]) -> &[u8] {
+    &key[..key.len().min(MAX_KEY_BYTES + 1)]
 }
 
 /// The range as cursors take it.

@@ -2,9 +2,9 @@
 //
 //   node wasm/npm/scripts/build.mjs
 //
-// twindex.wasm is small, has no caches, and any runtime can have it. twindex.caches.wasm has caches too. twindex.files.wasm keeps a store
-// in a file, and checks and recovers files. twindex.fast.wasm has caches and is built for speed: it compares the tags of a bucket
-// in one instruction of 128 bits.
+// twindex.wasm is small, has neither caches nor transactions, and any runtime can have it. twindex.caches.wasm has both. twindex.files.wasm
+// has transactions, keeps a store in a file, and checks and recovers files. twindex.fast.wasm is twindex.caches.wasm built for speed: it
+// compares the tags of a bucket in one instruction of 128 bits.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -29,13 +29,13 @@ const features = (names) => ['--no-default-features', '--features', names]
 
 const MODULES = {
   'twindex.wasm': { ...SMALL, features: features('') },
-  'twindex.caches.wasm': { ...SMALL, features: features('caches') },
-  'twindex.files.wasm': { ...SMALL, features: features('files') },
+  'twindex.caches.wasm': { ...SMALL, features: features('caches,transactions') },
+  'twindex.files.wasm': { ...SMALL, features: features('files,transactions') },
   'twindex.fast.wasm': {
     level: '3',
     // Vectors only where the engine asks for them: what the compiler makes of its loops was half as fast in Node.
     flags: ['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
-    features: features('caches'),
+    features: features('caches,transactions'),
   },
 }
 

@@ -10,5 +10,6 @@ mod file;
 mod many;
 mod memory;
 mod scan;
+mod snapshot;
 mod store;
 mod verbs;

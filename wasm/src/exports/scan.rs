@@ -1,10 +1,14 @@
 //! Cursors, scans and iterators.
 
+use std::ops::Bound;
+
+use crate::answer;
+use crate::block;
 use crate::buffered_cursor::BufferedCursor;
 use crate::direction::Direction;
-use crate::handles::Object;
+use crate::handles::{Object, Of};
 use crate::iterator::Iterator;
-use crate::range::{as_slices, range};
+use crate::range::{as_slices, cut, range};
 use crate::reserve;
 use crate::state::call;
 
@@ -24,9 +28,9 @@ extern "C" fn twindex_cursor(
         reserve::ensure_object()?;
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
-        let (table, store) = state.handles.table_and_store(table)?;
-        let cursor = Box::new(BufferedCursor::new(table.cursor(as_slices(&range))?));
-        state.handles.open_as_status(Object::Cursor { store, cursor })
+        let (table, of) = state.handles.table(table)?;
+        let cursor = Box::new(BufferedCursor::new(table, table.cursor(as_slices(&range))?));
+        state.handles.open_as_status(Object::Cursor { of, cursor })
     })
 }
 
@@ -88,12 +92,95 @@ extern "C" fn twindex_scan(
     call(|state| {
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
-        let mut cursor = state.handles.table(table)?.cursor(as_slices(&range))?;
         let direction = if reverse == 0 { Direction::Up } else { Direction::Down };
         let output = state.output.start();
-        let pairs = direction.push_block(&mut cursor, output, count, bytes)?;
+        let pairs = state.handles.pairs(table)?.scan(range, direction, output, (count, bytes))?;
         output.finish(pairs);
         Ok(0)
+    })
+}
+
+/// Answers with the first or last pair of a sorted table, packed, and removes it if it is to.
+fn end(table: u32, direction: Direction, pops: bool) -> i32 {
+    call(|state| {
+        let pairs = state.handles.pairs(table)?;
+        let output = state.output.start();
+        let found = pairs.scan((Bound::Unbounded, Bound::Unbounded), direction, output, (1, 1))?;
+        output.finish(found);
+        if pops {
+            match block::first_pair(output.bytes()) {
+                Some((key, _)) => {
+                    pairs.delete(&mut state.log, &output.bytes()[block::PAIR_HEAD..][..key])?;
+                }
+                None => pairs.check_writable(&mut state.log)?,
+            }
+        }
+        Ok(i32::from(found > 0))
+    })
+}
+
+/// Answers with the first pair of a sorted table, packed: 1, or 0 where it is empty.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_first(table: u32) -> i32 {
+    end(table, Direction::Up, false)
+}
+
+/// Answers with the last pair of a sorted table, packed: 1, or 0 where it is empty.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_last(table: u32) -> i32 {
+    end(table, Direction::Down, false)
+}
+
+/// As `twindex_first`, and removes the pair.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_pop_first(table: u32) -> i32 {
+    end(table, Direction::Up, true)
+}
+
+/// As `twindex_last`, and removes the pair.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_pop_last(table: u32) -> i32 {
+    end(table, Direction::Down, true)
+}
+
+/// Removes the pairs of a range of a sorted table and answers with their number. Bounds are as in `twindex_cursor`.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_delete_range(
+    table: u32,
+    lower_kind: u32,
+    lower: usize,
+    lower_length: usize,
+    upper_kind: u32,
+    upper: usize,
+    upper_length: usize,
+) -> i32 {
+    call(|state| {
+        let range =
+            range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
+        let deleted = state.handles.pairs(table)?.delete_range(&mut state.log, &range, &mut state.output)?;
+        answer::set_count(deleted);
+        Ok(0)
+    })
+}
+
+/// Moves a cursor right before the first pair whose key is not less than this one, within its range.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_seek(cursor: u32, key: usize, key_length: usize) -> i32 {
+    call(|state| {
+        let key = state.buffers.bytes((key, key_length))?;
+        state.handles.cursor(cursor)?.cursor().seek(cut(key));
+        Ok(0)
+    })
+}
+
+/// Answers with the key of the pair that a cursor is on, and the value that it has now, packed: 1, or 0 where it is on none. A key
+/// that was deleted has no value.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cursor_pair(cursor: u32) -> i32 {
+    call(|state| {
+        let is_on = state.handles.cursor(cursor)?.push_pair(state.output.start())?;
+        state.output.finish(is_on.into());
+        Ok(is_on.into())
     })
 }
 
@@ -102,14 +189,14 @@ extern "C" fn twindex_scan(
 extern "C" fn twindex_iter(table: u32) -> i32 {
     call(|state| {
         reserve::ensure_object()?;
-        let (iterator, owner) = if let Object::Cache(cache) = state.handles.object(table)? {
-            (Iterator::of_cache(cache), table)
+        let (iterator, of) = if let Object::Cache(cache) = state.handles.object(table)? {
+            (Iterator::of_cache(cache), Of { store: table, within: table })
         } else {
-            let (table, store) = state.handles.table_and_store(table)?;
-            (Iterator::new(table)?, store)
+            let (table, of) = state.handles.table(table)?;
+            (Iterator::new(table)?, of)
         };
         let iterator = Box::new(iterator);
-        state.handles.open_as_status(Object::Iterator { owner, iterator })
+        state.handles.open_as_status(Object::Iterator { of, iterator })
     })
 }
 

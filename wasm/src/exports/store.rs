@@ -1,12 +1,14 @@
 //! Stores.
 
-use twindex::{IndexKind, Store, TableOptions};
-use twindex_format::Dump;
+use std::rc::Rc;
+
+use twindex::{BYTES, Error, IndexKind, Store, Table, TableOptions};
+use twindex_format::{Dump, tables_of, write_tables};
 
 use crate::answer;
 use crate::block;
 use crate::failure::Failed;
-use crate::handles::{Handles, Object};
+use crate::handles::{Handles, Object, Of, wrong_kind};
 use crate::journal::Log;
 use crate::reserve;
 use crate::state::call;
@@ -31,11 +33,11 @@ extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
     })
 }
 
-/// Opens the table called `name`, or creates it with the index called `index`, `hash` or `sorted`: its
-/// handle.
+/// Opens the table called `name` of a store, a snapshot or a transaction, with the index called `index`, `hash` or `sorted`: its handle. A
+/// store creates it where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_table(
-    store: u32,
+    owner: u32,
     name: usize,
     name_length: usize,
     index: usize,
@@ -43,8 +45,10 @@ extern "C" fn twindex_table(
 ) -> i32 {
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
-        let index: IndexKind = state.buffers.text((index, index_length))?.parse()?;
-        open(&mut state.handles, &mut state.log, store, name, TableOptions::new(index))
+        let index = state.buffers.text((index, index_length))?.parse()?;
+        let options = CREATE | KEYS_IF_NEW | VALUES_IF_NEW;
+        let asked = Asked { index, keys: BYTES, values: BYTES, options };
+        open(&mut state.handles, &mut state.log, owner, name, &asked)
     })
 }
 
@@ -54,11 +58,13 @@ const CREATE: u32 = 1;
 const KEYS_IF_NEW: u32 = 2;
 /// The same for the values.
 const VALUES_IF_NEW: u32 = 4;
+/// The same for the index.
+const INDEX_IF_NEW: u32 = 8;
 
 /// As `twindex_table`, with the codecs of the keys and values, and created only with the bit 1 of `options`: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_table_with(
-    store: u32,
+    owner: u32,
     name: usize,
     name_length: usize,
     index: usize,
@@ -71,41 +77,102 @@ extern "C" fn twindex_table_with(
 ) -> i32 {
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
-        let index: IndexKind = state.buffers.text((index, index_length))?.parse()?;
+        let index = state.buffers.text((index, index_length))?.parse()?;
         let keys = state.buffers.text((keys, keys_length))?;
         let values = state.buffers.text((values, values_length))?;
-        let has = |bit| options & bit != 0;
-        let table = TableOptions::new(index).create(has(CREATE));
-        let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
-        let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
-        open(&mut state.handles, &mut state.log, store, name, table)
+        let asked = Asked { index, keys, values, options };
+        open(&mut state.handles, &mut state.log, owner, name, &asked)
     })
+}
+
+/// What a table is asked for as.
+struct Asked<'n> {
+    index: IndexKind,
+    keys: &'n str,
+    values: &'n str,
+    options: u32,
+}
+
+impl<'n> Asked<'n> {
+    fn has(&self, bit: u32) -> bool {
+        self.options & bit != 0
+    }
+
+    /// For a store.
+    fn options(&self, store: &Store, name: &str) -> TableOptions<'n> {
+        let own = if self.has(INDEX_IF_NEW) { store.find_table(name) } else { None };
+        let index = own.map_or(self.index, |table| table.index());
+        let options = TableOptions::new(index).create(self.has(CREATE));
+        let options =
+            if self.has(KEYS_IF_NEW) { options.keys_if_new(self.keys) } else { options.keys(self.keys) };
+        if self.has(VALUES_IF_NEW) { options.values_if_new(self.values) } else { options.values(self.values) }
+    }
+
+    /// Fails where a table that is there is another one.
+    fn check(&self, table: &Table) -> twindex::Result<()> {
+        let name = || table.name().into();
+        let (has, needs) = (table.index(), self.index);
+        if has != needs && !self.has(INDEX_IF_NEW) {
+            return Err(Error::WrongIndex { table: name(), has, needs });
+        }
+        let (keys, values) = table.codecs();
+        let codecs = [("keys", keys, self.keys, KEYS_IF_NEW), ("values", values, self.values, VALUES_IF_NEW)];
+        for (of, has, needs, if_new) in codecs {
+            if needs != has && needs != BYTES && !self.has(if_new) {
+                return Err(Error::WrongCodec { table: name(), of, has: has.into(), needs: needs.into() });
+            }
+        }
+        Ok(())
+    }
 }
 
 fn open(
     handles: &mut Handles,
     log: &mut Log,
-    handle: u32,
+    owner: u32,
     name: &str,
-    options: TableOptions<'_>,
+    asked: &Asked<'_>,
 ) -> Result<i32, Failed> {
-    let (store, journal) = handles.kept(handle)?;
-    if let Some(journal) = journal
-        && options.creates()
-        && store.find_table(name).is_none()
-    {
-        log.expect_in(journal, 0)?;
-    }
-    let table = store.table_with(name, options)?;
-    let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
-    handles.open_as_status(Object::Table { store: handle, table, logged })
+    reserve::ensure_object()?;
+    let object = match handles.object(owner)? {
+        Object::Store { store, journal } => {
+            if let Some(journal) = journal
+                && asked.has(CREATE)
+                && store.find_table(name).is_none()
+            {
+                log.expect_in(journal, 0)?;
+            }
+            let table = store.table_with(name, asked.options(store, name))?;
+            let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
+            Object::Table { of: Of { store: owner, within: owner }, table, logged }
+        }
+        Object::Snapshot { of, snapshot, .. } => {
+            let table = snapshot.table(name)?.as_table().clone();
+            asked.check(&table)?;
+            Object::Table { of: Of { within: owner, ..*of }, table, logged: None }
+        }
+        Object::Transaction { of, transaction } => {
+            let table = transaction.table(name)?;
+            asked.check(&table)?;
+            Object::Part { of: Of { within: owner, ..*of }, table, transaction: Rc::clone(transaction) }
+        }
+        other => return Err(wrong_kind(owner, other, "store")),
+    };
+    handles.open_as_status(object)
+}
+
+/// Whether a table is sorted: 1 or 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_is_sorted(table: u32) -> i32 {
+    call(|state| Ok((state.handles.pairs(table)?.table()?.index() == IndexKind::Sorted).into()))
 }
 
 /// Answers with the names of the codecs of the keys and values of a table, as a packed pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_codecs(table: u32) -> i32 {
     call(|state| {
-        let (keys, values) = state.handles.table(table)?.codecs();
+        let pairs = state.handles.pairs(table)?;
+        let (keys, values) = pairs.table()?.codecs();
         let output = state.output.start();
         block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
         output.finish(1);
@@ -113,18 +180,30 @@ extern "C" fn twindex_codecs(table: u32) -> i32 {
     })
 }
 
-/// Answers with the tables' names and indexes, by name, as packed pairs and their number.
+/// Answers with the names and indexes of the tables of a store or a snapshot, by name, as packed pairs and their number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_tables(store: u32) -> i32 {
     call(|state| {
-        let tables = state.handles.store(store)?.tables();
+        let tables = tables(&mut state.handles, store)?;
         let output = state.output.start();
-        for table in &tables {
+        for (_, table) in &tables {
             block::push_pair(output, table.name().as_bytes(), table.index().name().as_bytes())?;
         }
         output.finish(tables.len());
         Ok(0)
     })
+}
+
+/// The tables of a store or a snapshot, numbered.
+fn tables(handles: &mut Handles, handle: u32) -> Result<Vec<(u32, Table)>, Failed> {
+    /// More than a snapshot's table takes.
+    const TABLE_BYTES: usize = 1024;
+
+    if let Object::Snapshot { snapshot, tables, .. } = handles.object(handle)? {
+        reserve::ensure(TABLE_BYTES * *tables)?;
+        return Ok(tables_of(snapshot));
+    }
+    Ok((0..).zip(handles.store(handle)?.tables()).collect())
 }
 
 /// Removes the table called `name` and its pairs: 1, or 0 where there is none.
@@ -147,7 +226,7 @@ extern "C" fn twindex_memory(handle: u32) -> i32 {
     call(|state| {
         let bytes = match state.handles.object(handle)? {
             Object::Store { store, .. } => store.memory(),
-            _ => state.handles.pairs(handle)?.memory(),
+            _ => state.handles.pairs(handle)?.memory()?,
         };
         answer::set_count(bytes);
         Ok(0)
@@ -173,12 +252,13 @@ extern "C" fn twindex_set_memory_limit(store: u32, memory_limit: u64) -> i32 {
     })
 }
 
-/// Answers with the whole store as bytes, which `twindex_load` reads.
+/// Answers with a whole store or snapshot as bytes, which `twindex_load` reads.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_dump(store: u32) -> i32 {
     call(|state| {
         let output = state.output.start();
-        state.handles.store(store)?.dump(output)?;
+        // Nobody writes meanwhile, so a dump of the store needs no snapshot.
+        write_tables(&tables(&mut state.handles, store)?, 0, output, &mut |_| ())?;
         output.finish(0);
         Ok(0)
     })

@@ -62,6 +62,19 @@ extern "C" fn twindex_delete(handle: u32, key: usize, key_length: usize) -> i32 
     })
 }
 
+/// Removes the pair and answers with its value: 1, or 0 where the key is absent.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_take(handle: u32, key: usize, key_length: usize) -> i32 {
+    call(|state| {
+        let key = state.buffers.bytes((key, key_length))?;
+        let output = state.output.start();
+        let pairs = state.handles.pairs(handle)?;
+        pairs.read(key, |value| output.push(value))?;
+        output.finish(0);
+        Ok(pairs.delete(&mut state.log, key)?.into())
+    })
+}
+
 /// Answers with the key's value: 1, or 0 where the key is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 {
@@ -74,7 +87,7 @@ extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 
                 Ok(())
             })?
             .into()),
-            pairs @ Pairs::Cache(_) => {
+            pairs @ (Pairs::Cache(_) | Pairs::Part(..)) => {
                 // A look-up may move pairs of a cache.
                 let output = state.output.start();
                 let is_there = pairs.read(key, |value| output.push(value))?;
@@ -128,7 +141,7 @@ extern "C" fn twindex_compare_and_swap(
 #[unsafe(no_mangle)]
 extern "C" fn twindex_len(handle: u32) -> i32 {
     call(|state| {
-        answer::set_count(state.handles.pairs(handle)?.len());
+        answer::set_count(state.handles.pairs(handle)?.len()?);
         Ok(0)
     })
 }

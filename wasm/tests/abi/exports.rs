@@ -33,6 +33,7 @@ exports! {
     table = "twindex_table" (u32, u32, u32, u32, u32);
     table_with = "twindex_table_with" (u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
     codecs = "twindex_codecs" (u32);
+    is_sorted = "twindex_is_sorted" (u32);
     tables = "twindex_tables" (u32);
     drop_table = "twindex_drop_table" (u32, u32, u32);
     memory = "twindex_memory" (u32);
@@ -66,6 +67,18 @@ exports! {
     scan = "twindex_scan" (u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
     iter = "twindex_iter" (u32);
     iter_next_many = "twindex_iter_next_many" (u32, u32, u32);
+    take = "twindex_take" (u32, u32, u32);
+    first = "twindex_first" (u32);
+    last = "twindex_last" (u32);
+    pop_first = "twindex_pop_first" (u32);
+    pop_last = "twindex_pop_last" (u32);
+    delete_range = "twindex_delete_range" (u32, u32, u32, u32, u32, u32, u32);
+    seek = "twindex_seek" (u32, u32, u32);
+    cursor_pair = "twindex_cursor_pair" (u32);
+    snapshot = "twindex_snapshot" (u32);
+    snapshot_stats = "twindex_snapshot_stats" (u32);
+    begin = "twindex_begin" (u32);
+    commit = "twindex_commit" (u32);
     set_time = "twindex_set_time" (f64);
     cache_new = "twindex_cache_new" (u64, u64, f64, f64, f64, u32, u32, u32);
     cache_save = "twindex_cache_save" (u32);

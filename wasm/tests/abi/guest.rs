@@ -382,6 +382,34 @@ impl Guest {
         pairs
     }
 
+    // --- snapshots and transactions
+
+    pub(crate) fn snapshot(&mut self, store: u32) -> Fallible<u32> {
+        call!(self, snapshot, store).map(i32::cast_unsigned)
+    }
+
+    pub(crate) fn begin(&mut self, store: u32) -> Fallible<u32> {
+        call!(self, begin, store).map(i32::cast_unsigned)
+    }
+
+    /// A table of a snapshot or a transaction.
+    pub(crate) fn table_of(&mut self, owner: u32, name: &str) -> Fallible<u32> {
+        const AS_THEY_ARE: u32 = 2 | 4 | 8;
+        self.table_with(owner, [name, "hash", "bytes", "bytes"], AS_THEY_ARE)
+    }
+
+    pub(crate) fn commit(&mut self, transaction: u32) -> Fallible<()> {
+        call!(self, commit, transaction).map(drop)
+    }
+
+    /// The open snapshots, the bytes kept for them, and the open transactions.
+    pub(crate) fn snapshot_stats(&mut self, store: u32) -> [u64; 3] {
+        call!(self, snapshot_stats, store).unwrap();
+        let (figures, []) = self.answer_bytes().as_chunks() else { panic!("whole numbers") };
+        let figures: Vec<_> = figures.iter().map(|figure| u64::from_le_bytes(*figure)).collect();
+        figures.try_into().expect("three of them")
+    }
+
     // --- the whole store
 
     pub(crate) fn dump(&mut self, store: u32) -> Fallible<Vec<u8>> {

@@ -1,22 +1,38 @@
 //! The module as a host of the vectors.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use twindex_conformance::{Alter, Answer, Failure, Fallible, Host, Pair, Range, Verb};
+use twindex_conformance::{Alter, Answer, Bytes, Failure, Fallible, Host, Pair, Range, Verb};
 
-use crate::guest::{self, AbiError, EXCLUDED, Guest, INCLUDED, NONE, PREFIX, call, pack, unpack_values, yes};
+use crate::guest::{
+    self, ABSENT, AbiError, EXCLUDED, Guest, INCLUDED, NONE, PREFIX, call, pack, take, take_length,
+    unpack_values, yes,
+};
 
 /// A store in an instance.
 pub(crate) struct InModule {
     guest: Guest,
     store: u32,
+    /// The handles of snapshots and transactions that were closed, and of what was opened from them. Any closed handle is
+    /// `TWINDEX_CLOSED`; a host that has objects tells these apart.
+    ended: BTreeSet<u32>,
+    /// The snapshot or transaction of a table or a cursor.
+    scopes: BTreeMap<u32, u32>,
 }
 
 impl InModule {
     pub(crate) fn new() -> Self {
         let mut guest = Guest::new();
         let store = guest.store_new(None).expect("a store");
-        Self { guest, store }
+        Self { guest, store, ended: BTreeSet::new(), scopes: BTreeMap::new() }
+    }
+}
+
+impl InModule {
+    fn check(&self, handle: u32) -> Fallible<()> {
+        let scope = self.scopes.get(&handle).unwrap_or(&handle);
+        if self.ended.contains(scope) { Err(Failure::new("TWINDEX_ENDED", "it has ended")) } else { Ok(()) }
     }
 }
 
@@ -67,16 +83,65 @@ impl Host for InModule {
         Ok(self.guest.close(self.store)?)
     }
 
+    fn seek(&mut self, cursor: &mut u32, key: &[u8]) -> Fallible<()> {
+        let [(key, k)] = self.guest.put([key]);
+        call!(self.guest, seek, *cursor, key, k)?;
+        Ok(())
+    }
+
+    fn pair(&mut self, cursor: &mut u32) -> Fallible<(Option<Bytes>, Option<Bytes>)> {
+        if !yes(call!(self.guest, cursor_pair, *cursor)?) {
+            return Ok((None, None));
+        }
+        let mut rest = self.guest.answer_bytes();
+        let (key, value) = (take_length(&mut rest), take_length(&mut rest));
+        let key = take(&mut rest, key).to_vec();
+        Ok((Some(key), (value != ABSENT).then(|| take(&mut rest, value).to_vec())))
+    }
+
+    fn snapshot(&mut self) -> Fallible<u32> {
+        Ok(self.guest.snapshot(self.store)?)
+    }
+
+    fn transaction(&mut self) -> Fallible<u32> {
+        Ok(self.guest.begin(self.store)?)
+    }
+
+    fn table_in(&mut self, scope: &mut u32, name: &str) -> Fallible<u32> {
+        self.check(*scope)?;
+        let table = self.guest.table_of(*scope, name)?;
+        self.scopes.insert(table, *scope);
+        Ok(table)
+    }
+
+    fn commit(&mut self, scope: &mut u32) -> Fallible<()> {
+        Ok(self.guest.commit(*scope)?)
+    }
+
+    fn end(&mut self, scope: &mut u32) -> Fallible<()> {
+        if self.ended.insert(*scope) {
+            self.guest.close(*scope)?;
+        }
+        Ok(())
+    }
+
     fn run(&mut self, table: &mut u32, verb: Verb) -> Fallible<Answer> {
+        self.check(*table)?;
         Ok(run(&mut self.guest, *table, verb)?)
     }
 
     fn cursor(&mut self, table: &mut u32, range: Range) -> Fallible<u32> {
+        self.check(*table)?;
         let (lower, upper) = bounds(&range);
-        Ok(self.guest.cursor(*table, lower, upper)?)
+        let cursor = self.guest.cursor(*table, lower, upper)?;
+        if let Some(&scope) = self.scopes.get(table) {
+            self.scopes.insert(cursor, scope);
+        }
+        Ok(cursor)
     }
 
     fn next(&mut self, cursor: &mut u32, down: bool) -> Fallible<Option<Pair>> {
+        self.check(*cursor)?;
         Ok(self.guest.scan_next_with(*cursor, down, |key, value| (key.to_vec(), value.to_vec()))?)
     }
 
@@ -91,12 +156,16 @@ impl Host for InModule {
     }
 }
 
-fn run(guest: &mut Guest, table: u32, verb: Verb) -> guest::Fallible<Answer> {
+pub(crate) fn run(guest: &mut Guest, table: u32, verb: Verb) -> guest::Fallible<Answer> {
     let [(key, k), (value, v)] = match &verb {
         Verb::Insert(key, value) | Verb::Replace(key, value) | Verb::Upsert(key, value) => {
             guest.put([key, value])
         }
-        Verb::Delete(key) | Verb::Contains(key) | Verb::Increment(key, _) => guest.put([key, b""]),
+        Verb::Delete(key)
+        | Verb::Contains(key)
+        | Verb::Take(key)
+        | Verb::DeletePrefix(key)
+        | Verb::Increment(key, _) => guest.put([key, b""]),
         _ => [(0, 0); 2],
     };
     Ok(match verb {
@@ -104,6 +173,24 @@ fn run(guest: &mut Guest, table: u32, verb: Verb) -> guest::Fallible<Answer> {
         Verb::Replace(..) => yes(call!(guest, replace, table, key, k, value, v)?).into(),
         Verb::Upsert(..) => yes(call!(guest, upsert, table, key, k, value, v)?).into(),
         Verb::Delete(_) => yes(call!(guest, delete, table, key, k)?).into(),
+        Verb::Take(_) => {
+            let is_there = yes(call!(guest, take, table, key, k)?);
+            is_there.then(|| guest.answer_bytes().to_vec()).into()
+        }
+        Verb::First => end(guest, |guest| call!(guest, first, table))?,
+        Verb::Last => end(guest, |guest| call!(guest, last, table))?,
+        Verb::PopFirst => end(guest, |guest| call!(guest, pop_first, table))?,
+        Verb::PopLast => end(guest, |guest| call!(guest, pop_last, table))?,
+        Verb::DeleteRange(range) => {
+            let ((from, low), (to, high)) = bounds(&range);
+            let [(low, l), (high, h)] = guest.put([low, high]);
+            call!(guest, delete_range, table, from, low, l, to, high, h)?;
+            guest.answer_count().into()
+        }
+        Verb::DeletePrefix(_) => {
+            call!(guest, delete_range, table, PREFIX, key, k, PREFIX, key, k)?;
+            guest.answer_count().into()
+        }
         Verb::Contains(_) => yes(call!(guest, contains, table, key, k)?).into(),
         Verb::Increment(_, by) => {
             call!(guest, increment, table, key, k, by)?;
@@ -124,6 +211,12 @@ fn run(guest: &mut Guest, table: u32, verb: Verb) -> guest::Fallible<Answer> {
         Verb::Iter => guest.iterate(table, 7)?.into(),
         many => run_many(guest, table, &many)?,
     })
+}
+
+/// The pair that a verb on an end of a table answers with.
+fn end(guest: &mut Guest, verb: impl FnOnce(&mut Guest) -> guest::Fallible<i32>) -> guest::Fallible<Answer> {
+    let is_there = yes(verb(guest)?);
+    Ok(is_there.then(|| guest.answered_pairs().remove(0)).into())
 }
 
 /// A host's `alter`: select, decide, compare and swap.

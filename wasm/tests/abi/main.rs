@@ -9,5 +9,6 @@ mod hostile;
 #[expect(dead_code, reason = "the bench needs a process without huge pages")]
 mod huge_pages;
 mod memory;
+mod snapshots;
 mod surface;
 mod vectors;

@@ -279,8 +279,11 @@ fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
     let open_store: Open = |guest, _| guest.store_new(None);
     let open_cursor: Open = |guest, table| guest.cursor(table, (INCLUDED, b"a"), (PREFIX, b"k"));
     let iterate: Open = |guest, table| guest.open_iter(table);
-    let opens = [(open_store, "hash"), (open_store, "sorted"), (open_cursor, "sorted")];
-    for (open, index) in opens.into_iter().chain([(iterate, "hash"), (iterate, "sorted")]) {
+    // The host's store is the first handle, and its table the second.
+    let snapshot: Open = |guest, table| guest.snapshot(table - 1);
+    let begin: Open = |guest, table| guest.begin(table - 1);
+    let opens = [(open_store, "hash"), (open_store, "sorted"), (open_cursor, "sorted"), (snapshot, "hash")];
+    for (open, index) in opens.into_iter().chain([(iterate, "hash"), (iterate, "sorted"), (begin, "hash")]) {
         let mut host = WithPair::new(8 * MIB, index);
         let mut opened = Vec::new();
         let error = loop {
@@ -295,6 +298,49 @@ fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
             host.guest.close(handle).unwrap();
         }
         host.assert_goes_on();
+    }
+}
+
+/// One commits, or nothing of it is there, and the module goes on.
+#[test]
+fn transactions_that_memory_is_refused_for_are_errors_and_nothing_is_written() {
+    for index in ["hash", "sorted"] {
+        for value_bytes in [8, 3000, 300_000] {
+            let value = vec![b'v'; value_bytes];
+            let (mut guest, store, table, pairs) = full(16 * MIB, index, &value);
+            for number in 0..pairs / 3 {
+                assert!(guest.delete(table, &number.to_be_bytes()).unwrap());
+            }
+            let left = guest.len(table).unwrap();
+            // The first ones replace what is there by longer values, the others are new.
+            let (mut committed, mut refused) = (0, 0);
+            for _ in 0..4 {
+                let Ok(transaction) = guest.begin(store) else { continue };
+                let longer = vec![b'w'; value_bytes * 2];
+                let outcome = guest.table_of(transaction, "t").and_then(|part| {
+                    (0..pairs).step_by(2).try_for_each(|number| {
+                        let [(key, k), (value, v)] = guest.put([&number.to_be_bytes(), &longer]);
+                        guest.select(part, &(pairs - 1).to_be_bytes())?;
+                        call!(guest, upsert, part, key, k, value, v).map(drop)
+                    })?;
+                    guest.commit(transaction)
+                });
+                match outcome {
+                    Ok(()) => committed += 1,
+                    Err(error) => {
+                        assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT", "{error}");
+                        refused += 1;
+                    }
+                }
+                guest.close(transaction).unwrap();
+            }
+            assert!(refused + committed > 0, "no transaction was begun");
+            if committed == 0 {
+                assert_eq!(guest.len(table), Ok(left));
+                assert_has(&mut guest, table, pairs / 3..pairs, &value);
+            }
+            assert_eq!(guest.snapshot_stats(store)[2], 0);
+        }
     }
 }
 

@@ -31,13 +31,16 @@ fn it_imports_nothing_and_exports_what_is_documented() {
 }
 
 #[test]
-fn the_smallest_module_has_everything_but_caches() {
+fn the_smallest_module_has_everything_but_caches_and_transactions() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/npm/twindex.wasm");
     let module = Module::from_file(&Engine::default(), path).expect("the module compiles");
     let functions: BTreeSet<_> =
         module.exports().filter(|export| export.ty().func().is_some()).map(|export| export.name()).collect();
-    let is_of_caches = |name: &&&str| name.starts_with("twindex_cache_") || **name == "twindex_set_time";
-    assert_eq!(functions, NAMES.iter().filter(|name| !is_of_caches(name)).copied().collect());
+    let is_out = |name: &&&str| {
+        name.starts_with("twindex_cache_")
+            || ["twindex_set_time", "twindex_begin", "twindex_commit"].contains(name)
+    };
+    assert_eq!(functions, NAMES.iter().filter(|name| !is_out(name)).copied().collect());
 }
 
 /// The keys of a hash table in the order of their hashes, in an instance that was given this secret.
@@ -92,6 +95,7 @@ fn a_dump_loads_within_a_memory_limit_or_not_at_all() {
 fn a_table_is_opened_by_the_codecs_it_remembers() {
     const CREATE: u32 = 1;
     const IF_NEW: u32 = 2 | 4;
+    const INDEX_IF_NEW: u32 = 8;
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();
     let stored = (b"int".to_vec(), b"json".to_vec());
@@ -111,7 +115,30 @@ fn a_table_is_opened_by_the_codecs_it_remembers() {
             (other, _) => panic!("{keys}, {values}: {other:?}"),
         }
     }
-    let plain = guest.table(store, b"plain", "hash").unwrap();
+    // Of a snapshot and a transaction, which create none.
+    let owners = [guest.snapshot(store).unwrap(), guest.begin(store).unwrap()];
+    for owner in owners {
+        for (texts, options, expected) in [
+            (["t", "hash", "int", "json"], CREATE, Ok(())),
+            (["t", "sorted", "bytes", "json"], INDEX_IF_NEW, Ok(())),
+            (["t", "hash", "", ""], IF_NEW, Ok(())),
+            (["t", "sorted", "int", "json"], 0, Err("TWINDEX_WRONG_INDEX")),
+            (["t", "hash", "int", "str"], 0, Err("TWINDEX_WRONG_CODEC")),
+            (["none", "hash", "int", "json"], CREATE, Err("TWINDEX_NO_TABLE")),
+        ] {
+            match (guest.table_with(owner, texts, options), expected) {
+                (Ok(table), Ok(())) => {
+                    assert_eq!(guest.codecs(table).unwrap(), stored);
+                    assert_eq!(call!(guest, is_sorted, table), Ok(0));
+                }
+                (Err(error), Err(code)) => assert_eq!(error.code, code),
+                (other, _) => panic!("{texts:?}: {other:?}"),
+            }
+        }
+    }
+    let plain =
+        guest.table_with(store, ["plain", "sorted", "bytes", "bytes"], CREATE | INDEX_IF_NEW).unwrap();
+    assert_eq!(call!(guest, is_sorted, plain), Ok(1));
     assert_eq!(guest.codecs(plain).unwrap(), (b"bytes".to_vec(), b"bytes".to_vec()));
     assert_eq!(guest.codecs(store).unwrap_err().code, "TWINDEX_TYPE");
 }
