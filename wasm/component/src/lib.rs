@@ -1,5 +1,6 @@
 //! Twindex as a WebAssembly component: `twindex:engine`, and `wasi:keyvalue` over it. It imports nothing.
 
+mod caches;
 mod keyvalue;
 mod stores;
 

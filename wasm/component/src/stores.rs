@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::ops::Bound;
 
-use twindex_format::Dump;
+use twindex::Write;
+use twindex_format::{Dump, limit_while_loading, name_limit, tables_of, write_tables};
 
 use crate::Component;
 use crate::bindings::exports::twindex::engine::stores::{
-    self, Bytes, Error, Guest, GuestCursor, GuestEntries, GuestStore, GuestTable, Index, Pair, TableOptions,
+    self, Bytes, Damage, Error, Guest, GuestCursor, GuestEntries, GuestSnapshot, GuestStore, GuestTable,
+    GuestTransaction, Index, Pair, Place, Report, SnapshotStats, TableBorrow, TableOptions,
 };
 use crate::keyvalue;
 
@@ -16,6 +18,38 @@ impl Guest for Component {
     type Table = Table;
     type Cursor = Cursor;
     type Entries = Entries;
+    type Snapshot = Snapshot;
+    type Transaction = Transaction;
+
+    fn check(file: Bytes, memory_limit: Option<u64>) -> Result<Report> {
+        let limit = reachable(memory_limit);
+        let most = limit.map_or(usize::MAX, limit_while_loading);
+        let report = twindex_format::check(&file.as_slice(), most, &|| false, &mut |_| ());
+        Ok(told(report.map_err(|error| name_limit(error, limit))?))
+    }
+
+    fn recover(file: Bytes, memory_limit: Option<u64>) -> Result<(Report, stores::Store)> {
+        let limit = reachable(memory_limit);
+        let most = limit.map_or(usize::MAX, limit_while_loading);
+        let saved = twindex_format::salvage(&file.as_slice(), most, &|| false, &mut |_| ());
+        let (report, store) = saved.map_err(|error| name_limit(error, limit))?;
+        store.set_memory_limit(limit);
+        Ok((told(report), stores::Store::new(Store(store))))
+    }
+}
+
+fn told(report: twindex_format::Report) -> Report {
+    let damage = report.damage.into_iter().map(|damage| Damage {
+        where_: Place { offset: damage.offset, length: damage.bytes },
+        what: damage.what.to_string(),
+    });
+    Report {
+        bytes: report.bytes,
+        dump_pairs: report.dump_pairs,
+        operations: report.operations,
+        damage: damage.collect(),
+        torn: report.torn.map(|torn| Place { offset: torn.offset, length: torn.bytes }),
+    }
 }
 
 type Result<T> = std::result::Result<T, Error>;
@@ -93,6 +127,23 @@ impl GuestStore for Store {
         self.0.tables().iter().map(|table| (table.name().into(), table.index().into())).collect()
     }
 
+    fn snapshot(&self) -> Result<stores::Snapshot> {
+        Ok(stores::Snapshot::new(Snapshot(self.0.snapshot()?)))
+    }
+
+    fn begin(&self) -> stores::Transaction {
+        stores::Transaction::new(Transaction(RefCell::new(Some(self.0.begin()))))
+    }
+
+    fn snapshot_stats(&self) -> SnapshotStats {
+        let stats = self.0.snapshot_stats();
+        SnapshotStats {
+            snapshots: stats.snapshots as u64,
+            kept_bytes: stats.kept_bytes as u64,
+            transactions: stats.transactions as u64,
+        }
+    }
+
     fn drop_table(&self, name: String) -> bool {
         self.0.drop_table(&name)
     }
@@ -107,6 +158,113 @@ impl GuestStore for Store {
 
     fn set_memory_limit(&self, limit: Option<u64>) {
         self.0.set_memory_limit(reachable(limit));
+    }
+}
+
+pub(crate) struct Snapshot(twindex::Snapshot);
+
+impl GuestSnapshot for Snapshot {
+    fn table(&self, name: String) -> Result<stores::Table> {
+        Ok(stores::Table::new(Table(self.0.table(&name)?.as_table().clone())))
+    }
+
+    fn tables(&self) -> Vec<(String, Index)> {
+        self.0.tables().iter().map(|table| (table.name().into(), table.index().into())).collect()
+    }
+
+    fn dump(&self) -> Result<Bytes> {
+        let mut dump = Vec::new();
+        write_tables(&tables_of(&self.0), 0, &mut dump, &mut |_| ())?;
+        Ok(dump)
+    }
+}
+
+pub(crate) struct Transaction(RefCell<Option<twindex::Transaction>>);
+
+impl Transaction {
+    fn with<T>(
+        &self,
+        table: &TableBorrow<'_>,
+        work: impl FnOnce(&mut twindex::Transaction, &twindex::Table) -> twindex::Result<T>,
+    ) -> Result<T> {
+        let mut transaction = self.0.borrow_mut();
+        let transaction = transaction.as_mut().ok_or_else(ended)?;
+        Ok(work(transaction, &table.get::<Table>().0)?)
+    }
+
+    fn write(&self, write: Write, table: &TableBorrow<'_>, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.with(table, |transaction, table| transaction.write(write, table, key, value))
+    }
+}
+
+fn ended() -> Error {
+    Error { code: "TWINDEX_ENDED".into(), message: "the transaction has ended".into() }
+}
+
+impl GuestTransaction for Transaction {
+    fn select(&self, table: TableBorrow<'_>, key: Bytes) -> Result<Option<Bytes>> {
+        self.with(&table, |transaction, table| transaction.select(table, key))
+    }
+
+    fn contains(&self, table: TableBorrow<'_>, key: Bytes) -> Result<bool> {
+        self.with(&table, |transaction, table| transaction.contains(table, key))
+    }
+
+    fn insert(&self, table: TableBorrow<'_>, key: Bytes, value: Bytes) -> Result<bool> {
+        self.write(Write::Insert, &table, &key, &value)
+    }
+
+    fn replace(&self, table: TableBorrow<'_>, key: Bytes, value: Bytes) -> Result<bool> {
+        self.write(Write::Replace, &table, &key, &value)
+    }
+
+    fn upsert(&self, table: TableBorrow<'_>, key: Bytes, value: Bytes) -> Result<()> {
+        self.write(Write::Upsert, &table, &key, &value).map(drop)
+    }
+
+    fn delete(&self, table: TableBorrow<'_>, key: Bytes) -> Result<bool> {
+        self.with(&table, |transaction, table| transaction.delete(table, key))
+    }
+
+    fn increment(&self, table: TableBorrow<'_>, key: Bytes, by: i64) -> Result<i64> {
+        self.with(&table, |transaction, table| transaction.increment(table, key, by))
+    }
+
+    fn compare_and_swap(
+        &self,
+        table: TableBorrow<'_>,
+        key: Bytes,
+        expected: Option<Bytes>,
+        new: Option<Bytes>,
+    ) -> Result<bool> {
+        self.with(&table, |transaction, table| {
+            if transaction.select(table, &key)? != expected {
+                return Ok(false);
+            }
+            match new {
+                Some(new) => transaction.write(Write::Upsert, table, &key, new)?,
+                None => transaction.delete(table, &key)?,
+            };
+            Ok(true)
+        })
+    }
+
+    fn scan(
+        &self,
+        table: TableBorrow<'_>,
+        lower: stores::Bound,
+        upper: stores::Bound,
+        reverse: bool,
+        limit: u32,
+    ) -> Result<Vec<Pair>> {
+        let range = (bound(lower), bound(upper));
+        self.with(&table, |transaction, table| {
+            transaction.range(table, slices(&range), limit as usize, reverse)
+        })
+    }
+
+    fn commit(&self) -> Result<()> {
+        Ok(self.0.take().ok_or_else(ended)?.commit()?)
     }
 }
 
@@ -159,6 +317,10 @@ impl GuestTable for Table {
         self.0.contains(key)
     }
 
+    fn take(&self, key: Bytes) -> Result<Option<Bytes>> {
+        Ok(self.0.take(key)?)
+    }
+
     fn increment(&self, key: Bytes, by: i64) -> Result<i64> {
         Ok(self.0.increment(key, by)?)
     }
@@ -202,6 +364,46 @@ impl GuestTable for Table {
         Ok(self.0.increment_many(&amounts)?)
     }
 
+    fn scan(
+        &self,
+        lower: stores::Bound,
+        upper: stores::Bound,
+        reverse: bool,
+        limit: u32,
+    ) -> Result<Vec<Pair>> {
+        let range = (bound(lower), bound(upper));
+        let mut pairs = Vec::new();
+        self.0.cursor(slices(&range))?.steps(reverse, limit as usize, |key, value| {
+            pairs.push(copy((key, value)));
+            true
+        });
+        Ok(pairs)
+    }
+
+    fn first(&self) -> Result<Option<Pair>> {
+        Ok(self.0.first()?)
+    }
+
+    fn last(&self) -> Result<Option<Pair>> {
+        Ok(self.0.last()?)
+    }
+
+    fn pop_first(&self) -> Result<Option<Pair>> {
+        Ok(self.0.pop_first()?)
+    }
+
+    fn pop_last(&self) -> Result<Option<Pair>> {
+        Ok(self.0.pop_last()?)
+    }
+
+    fn delete_range(&self, lower: stores::Bound, upper: stores::Bound) -> Result<u64> {
+        Ok(self.0.delete_range(slices(&(bound(lower), bound(upper))))? as u64)
+    }
+
+    fn delete_prefix(&self, prefix: Bytes) -> Result<u64> {
+        Ok(self.0.delete_prefix(prefix)? as u64)
+    }
+
     fn cursor(&self, lower: stores::Bound, upper: stores::Bound) -> Result<stores::Cursor> {
         cursor(&self.0, &(bound(lower), bound(upper)))
     }
@@ -223,9 +425,12 @@ fn bound(bound: stores::Bound) -> Bound<Bytes> {
     }
 }
 
-fn cursor(table: &twindex::Table, (lower, upper): &(Bound<Bytes>, Bound<Bytes>)) -> Result<stores::Cursor> {
-    let range = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-    Ok(stores::Cursor::new(Cursor(RefCell::new(table.cursor(range)?))))
+fn slices((lower, upper): &(Bound<Bytes>, Bound<Bytes>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
+}
+
+fn cursor(table: &twindex::Table, range: &(Bound<Bytes>, Bound<Bytes>)) -> Result<stores::Cursor> {
+    Ok(stores::Cursor::new(Cursor(RefCell::new(table.cursor(slices(range))?))))
 }
 
 pub(crate) struct Cursor(RefCell<twindex::Cursor>);
@@ -237,6 +442,18 @@ impl GuestCursor for Cursor {
 
     fn scan_desc_next(&self) -> Option<Pair> {
         self.0.borrow_mut().scan_desc_next().map(copy)
+    }
+
+    fn seek(&self, key: Bytes) {
+        self.0.borrow_mut().seek(key);
+    }
+
+    fn key(&self) -> Option<Bytes> {
+        self.0.borrow().key().map(<[u8]>::to_vec)
+    }
+
+    fn value(&self) -> Option<Bytes> {
+        self.0.borrow().value()
     }
 
     fn scan_asc_next_many(&self, count: u32) -> Vec<Pair> {

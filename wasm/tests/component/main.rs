@@ -1,12 +1,15 @@
 //! The component in wasmtime: by itself, and composed with a client that knows of `wasi:keyvalue` alone.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use wac_graph::{CompositionGraph, EncodeOptions, types::Package};
 use wasmtime::component::{Component, Func, Instance, Linker, Val};
 use wasmtime::{Engine, Store};
 
-const STORES: &str = "twindex:engine/stores@0.1.0";
+/// The version of the interfaces is that of the packages.
+const STORES: &str = concat!("twindex:engine/stores@", env!("CARGO_PKG_VERSION"));
+const CACHES: &str = concat!("twindex:engine/caches@", env!("CARGO_PKG_VERSION"));
 const INTERFACES: [&str; 3] = [
     "wasi:keyvalue/store@0.2.0-draft2",
     "wasi:keyvalue/atomics@0.2.0-draft2",
@@ -32,13 +35,21 @@ struct Host {
 const NO_LIMIT: Val = Val::Option(None);
 
 impl Host {
-    fn new(bytes: &[u8]) -> Self {
-        let engine = Engine::default();
-        let component = Component::new(&engine, bytes).expect("the component compiles");
-        assert_eq!(component.component_type().imports(&engine).count(), 0, "it imports nothing");
-        let mut store = Store::new(&engine, ());
+    /// Of the engine's component, which is compiled once for all tests.
+    fn new() -> Self {
+        static COMPONENT: OnceLock<Component> = OnceLock::new();
+        let component = COMPONENT.get_or_init(|| {
+            Component::new(&Engine::default(), bytes_of("twindex_component.wasm")).expect("it compiles")
+        });
+        Self::of(component)
+    }
+
+    fn of(component: &Component) -> Self {
+        let engine = component.engine();
+        assert_eq!(component.component_type().imports(engine).count(), 0, "it imports nothing");
+        let mut store = Store::new(engine, ());
         let instance =
-            Linker::new(&engine).instantiate(&mut store, &component).expect("it needs nothing of its host");
+            Linker::new(engine).instantiate(&mut store, component).expect("it needs nothing of its host");
         Self { store, instance }
     }
 
@@ -54,9 +65,11 @@ impl Host {
     }
 
     fn call(&mut self, name: &str, arguments: &[Val]) -> Val {
-        let function = self.function(Some(STORES), name);
+        let is_of_caches = name.contains("cache") || name == "set-time";
+        let function = self.function(Some(if is_of_caches { CACHES } else { STORES }), name);
+        let count = function.ty(&self.store).results().len();
         let mut results = [Val::Bool(false)];
-        function.call(&mut self.store, arguments, &mut results).expect("no trap");
+        function.call(&mut self.store, arguments, &mut results[..count]).expect("no trap");
         let [result] = results;
         result
     }
@@ -65,6 +78,7 @@ impl Host {
     fn done(&mut self, name: &str, arguments: &[Val]) -> Val {
         match self.call(name, arguments) {
             Val::Result(Ok(Some(value))) => *value,
+            Val::Result(Ok(None)) => Val::Bool(true),
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -99,7 +113,7 @@ fn some(value: Val) -> Val {
 
 #[test]
 fn tables_of_both_indexes_are_read_and_written() {
-    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let mut host = Host::new();
     let store = host.call("[constructor]store", &[]);
     let users = host.done("[method]store.table", &[store.clone(), text("users"), index("hash")]);
     let insert = [users.clone(), bytes(b"ada"), bytes(b"1815")];
@@ -144,7 +158,7 @@ fn tables_of_both_indexes_are_read_and_written() {
 
 #[test]
 fn a_table_is_opened_by_the_codecs_it_remembers() {
-    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let mut host = Host::new();
     let store = host.call("[constructor]store", &[]);
     let options = |keys: Option<&str>, create| {
         let text = |name: &str| Box::new(Val::String(name.into()));
@@ -171,7 +185,7 @@ fn a_table_is_opened_by_the_codecs_it_remembers() {
 fn a_golden_file_loads_and_a_dump_goes_round() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/golden/version-1-log.twx");
     let golden = std::fs::read(golden).expect("the golden file is there");
-    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let mut host = Host::new();
     let store = host.done("[static]store.load", &[bytes(&golden), NO_LIMIT]);
     let tables = host.call("[method]store.tables", std::slice::from_ref(&store));
     assert!(matches!(&tables, Val::List(tables) if !tables.is_empty()));
@@ -182,6 +196,93 @@ fn a_golden_file_loads_and_a_dump_goes_round() {
         host.error("[static]store.load", &[bytes(&golden[..golden.len() / 2]), NO_LIMIT]),
         "TWINDEX_CORRUPT"
     );
+}
+
+#[test]
+fn snapshots_and_transactions_are_of_one_moment() {
+    let mut host = Host::new();
+    let store = host.call("[constructor]store", &[]);
+    let table = host.done("[method]store.table", &[store.clone(), text("t"), index("sorted")]);
+    let a = || bytes(b"a");
+    host.done("[method]table.insert", &[table.clone(), a(), bytes(b"1")]);
+    let snapshot = host.done("[method]store.snapshot", std::slice::from_ref(&store));
+    let [one, two] = [(); 2].map(|()| host.call("[method]store.begin", std::slice::from_ref(&store)));
+    for transaction in [&one, &two] {
+        let by = [transaction.clone(), table.clone(), a(), Val::S64(5)];
+        assert_eq!(host.done("[method]transaction.increment", &by), Val::S64(6));
+    }
+    let swap = [one.clone(), table.clone(), a(), some(bytes(b"6")), Val::Option(None)];
+    assert_eq!(host.done("[method]transaction.compare-and-swap", &swap), Val::Bool(true));
+    let put = [one.clone(), table.clone(), bytes(b"b"), bytes(b"2")];
+    assert_eq!(host.done("[method]transaction.insert", &put), Val::Bool(true));
+    let end = || Val::Variant("unbounded".into(), None);
+    let scan = [one.clone(), table.clone(), end(), end(), Val::Bool(false), Val::U32(9)];
+    let after = Val::List(vec![pair(b"b", b"2")]);
+    assert_eq!(host.done("[method]transaction.scan", &scan), after);
+    host.done("[method]transaction.commit", std::slice::from_ref(&one));
+    assert_eq!(host.error("[method]transaction.commit", &[one]), "TWINDEX_ENDED");
+    assert_eq!(host.error("[method]transaction.commit", &[two]), "TWINDEX_CONFLICT");
+    let all = |table: &Val| [table.clone(), end(), end(), Val::Bool(true), Val::U32(9)];
+    assert_eq!(host.done("[method]table.scan", &all(&table)), after);
+
+    let then = host.done("[method]snapshot.table", &[snapshot.clone(), text("t")]);
+    assert_eq!(host.done("[method]table.scan", &all(&then)), Val::List(vec![pair(b"a", b"1")]));
+    assert_eq!(host.error("[method]table.pop-first", &[then]), "TWINDEX_READ_ONLY");
+    let dump = host.done("[method]snapshot.dump", &[snapshot]);
+    let loaded = host.done("[static]store.load", &[dump, NO_LIMIT]);
+    let loaded = host.done("[method]store.table", &[loaded, text("t"), index("sorted")]);
+    assert_eq!(host.done("[method]table.pop-last", &[loaded]), some(pair(b"a", b"1")));
+    let prefix = [table.clone(), bytes(b"b")];
+    assert_eq!(host.done("[method]table.delete-prefix", &prefix), Val::U64(1));
+}
+
+#[test]
+fn damaged_file_is_checked_and_recovered() {
+    let mut host = Host::new();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/golden/version-1-log.twx");
+    let mut file = std::fs::read(golden).expect("the golden file is there");
+    let damage = |report: Val| {
+        let Val::Record(fields) = report else { panic!("a report is a record") };
+        let damage = fields.into_iter().find(|(name, _)| name == "damage").expect("damage").1;
+        let Val::List(places) = damage else { panic!("damage is a list") };
+        places.len()
+    };
+    let report = host.done("check", &[bytes(&file), NO_LIMIT]);
+    assert_eq!(damage(report), 0);
+    let middle = file.len() / 2;
+    file[middle] ^= 1;
+    assert_eq!(host.error("[static]store.load", &[bytes(&file), NO_LIMIT]), "TWINDEX_CORRUPT");
+    let Val::Tuple(saved) = host.done("recover", &[bytes(&file), NO_LIMIT]) else { panic!("two") };
+    assert_eq!(damage(saved[0].clone()), 1);
+    let tables = host.call("[method]store.tables", &saved[1..]);
+    assert!(matches!(tables, Val::List(tables) if !tables.is_empty()));
+}
+
+#[test]
+fn cache_keeps_pairs_as_long_as_they_live() {
+    let mut host = Host::new();
+    let options = |capacity: Option<u64>| {
+        let number = |number| Val::Option(Some(Box::new(Val::U64(number))));
+        Val::Record(vec![
+            ("capacity".into(), capacity.map_or(NO_LIMIT, number)),
+            ("max-entries".into(), Val::Option(None)),
+            ("ttl".into(), number(1000)),
+        ])
+    };
+    assert_eq!(host.error("[static]cache.open", &[options(None)]), "TWINDEX_CAPACITY");
+    host.call("set-time", &[Val::U64(10_000)]);
+    let cache = host.done("[static]cache.open", &[options(Some(1 << 20))]);
+    let put = |ttl| [cache.clone(), bytes(b"a"), bytes(b"1"), ttl];
+    assert_eq!(host.done("[method]cache.insert", &put(Val::Option(None))), Val::Bool(true));
+    assert_eq!(host.done("[method]cache.insert", &put(Val::Option(None))), Val::Bool(false));
+    let key = [cache.clone(), bytes(b"a")];
+    assert_eq!(host.call("[method]cache.ttl", &key), some(Val::U64(1000)));
+    let saved = host.done("[method]cache.save", std::slice::from_ref(&cache));
+    assert_eq!(host.done("[method]cache.upsert", &put(some(Val::U64(5)))), Val::Bool(true));
+    host.call("set-time", &[Val::U64(10_500)]);
+    assert_eq!(host.call("[method]cache.get", &key), Val::Option(None));
+    let again = host.done("[static]cache.load", &[saved]);
+    assert_eq!(host.call("[method]cache.peek", &[again, bytes(b"a")]), some(bytes(b"1")));
 }
 
 #[test]
@@ -203,7 +304,7 @@ fn a_component_that_imports_keyvalue_runs_on_it() {
     graph.export(run, "run").expect("a new name");
     let composed = graph.encode(EncodeOptions::default()).expect("a component");
 
-    let mut host = Host::new(&composed);
+    let mut host = Host::of(&Component::new(&Engine::default(), composed).expect("it compiles"));
     let run = host.function(None, "run");
     let mut results = [Val::Bool(false)];
     run.call(&mut host.store, &[], &mut results).expect("no trap");

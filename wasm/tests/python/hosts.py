@@ -3,6 +3,8 @@
 `cargo xtask test wasm` runs it with the paths of these and of the native tool.
 """
 
+import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -90,6 +92,18 @@ class TheComponent(unittest.TestCase):
         self.assertEqual(self.call(store, "[method]bucket.get", bucket, "ada"), b"1815")
         self.assertTrue(self.call(store, "[method]bucket.exists", bucket, "ada"))
         self.assertIsNone(self.call(store, "[method]bucket.get", bucket, "bob"))
+
+
+class QuickStart(unittest.TestCase):
+    def test_the_page_calls_the_component(self) -> None:
+        page = Path(__file__).parents[3] / "docs/wasm.md"
+        (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(COMPONENT, Path(folder) / "twindex.component.wasm")
+            ran = subprocess.run(
+                [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True
+            )
+        self.assertEqual((ran.stdout, ran.stderr), ("b'1815'\n", ""))
 
 
 class OneFileInTurn(unittest.TestCase):
