@@ -8,7 +8,7 @@
  * ```
  */
 
-import type { CheckOptions, Recovery, Report, Source, Store } from './index.js'
+import type { CheckOptions, Host, Recovery, Report, Source, Store } from './index.js'
 
 /**
  * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
@@ -80,6 +80,24 @@ export interface CheckKeptOptions extends CheckOptions {
   /** As for `open`. */
   storage?: Storage | undefined
 }
+
+export interface ExportOptions extends PlaceOptions {
+  /** As for `open`. */
+  source?: Source | Promise<Source> | undefined
+}
+
+/** The bytes of the store's `.twx` file as they are, damaged or not, whether it is open or not: what every other host opens. */
+export function exportFile(name: string, options?: ExportOptions): Promise<Uint8Array<ArrayBuffer>>
+
+/**
+ * Makes a store of the bytes of a `.twx` file from any language, such as one that the user chose. The name must be free. A file that is
+ * damaged, or takes more than `memoryLimit`, is refused.
+ */
+export function importFile(
+  name: string,
+  file: Host<'Blob'> | ArrayBufferView,
+  options?: CheckKeptOptions,
+): Promise<void>
 
 /** Reads the file of the store of this name, open or not, and verifies every checksum. */
 export function check(name: string, options?: CheckKeptOptions): Promise<Report>

@@ -4,10 +4,19 @@
 //   const store = await open('app')
 
 import { IndexedFiles, PrivateFiles } from './src/browser/storage.js'
-import { checkKept, isKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
+import {
+  checkKept,
+  exportKept,
+  importKept,
+  isKept,
+  openKept,
+  recoverKept,
+  renameKept,
+} from './src/browser/store.js'
 import { instantiate } from './src/loader.js'
 import { describe, makeError, rangeError, typeError } from './src/shared/errors.js'
 import { readBoolean, readOptions } from './src/shared/options.js'
+import { viewBytes } from './src/shared/views.js'
 
 const MODULE = () => new URL('./twindex.files.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
@@ -104,6 +113,25 @@ export async function rename(name, to, options) {
   if (name === to) throw makeError('TWINDEX_IO', 'there is a store of this name already')
   return leading([name, to], async () =>
     renameKept(await loadCore(), placeOf(name, storage), placeOf(to, storage)),
+  )
+}
+
+/** The bytes of the file of the store of this name. */
+export async function exportFile(name, options) {
+  checkName(name)
+  const { source, storage } = readOptions(options, 'exportFile', ['source', 'storage'])
+  return exportKept(await instantiate(source, MODULE), placeOf(name, storage))
+}
+
+/** Makes a store of the bytes of a file. */
+export async function importFile(name, file, options) {
+  checkName(name)
+  const { source, storage, ...rest } = readOptions(options, 'importFile', CHECK)
+  const isBlob = typeof Blob === 'function' && file instanceof Blob
+  if (!isBlob && !ArrayBuffer.isView(file)) throw typeError('a file is a Blob or bytes', file)
+  const bytes = isBlob ? new Uint8Array(await file.arrayBuffer()) : viewBytes(file, 'file')
+  return leading([name], async () =>
+    importKept(await instantiate(source, MODULE), placeOf(name, storage), bytes, rest),
   )
 }
 

@@ -2,6 +2,7 @@
 
 import { cacheClass } from './src/cache.js'
 import { loader } from './src/loader.js'
+import { runTransaction } from './src/transaction.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
@@ -9,5 +10,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.fast.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
-  cacheClass,
+  { cacheClass, runTransaction },
 )

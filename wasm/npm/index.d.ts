@@ -23,6 +23,7 @@ import type {
   KeyCodec,
   Recovery,
   Report,
+  Snapshot,
   StoreOptions,
   Table,
   TwindexError,
@@ -35,6 +36,9 @@ export { DELETE, KEEP, TwindexError } from './src/shared/types.js'
 declare module './src/shared/types.js' {
   interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The store that it is of. */
+    readonly store: Store
+  }
+  interface Snapshot {
     readonly store: Store
   }
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
@@ -68,6 +72,7 @@ export interface Twindex {
   readonly Cache: typeof Cache
   readonly Table: typeof Table
   readonly Cursor: typeof Cursor
+  readonly Snapshot: typeof Snapshot
   readonly TwindexError: typeof TwindexError
   readonly DELETE: typeof DELETE
   readonly KEEP: typeof KEEP
@@ -80,7 +85,10 @@ export interface Twindex {
   ): Promise<Recovery & { readonly file: Uint8Array<ArrayBuffer> }>
 }
 
-type CompiledModule = typeof globalThis extends { WebAssembly: infer Names } ? Host<'Module', Names> : never
+/** `WebAssembly.Module`, as far as a program's typings know that. */
+export type CompiledModule = typeof globalThis extends { WebAssembly: infer Names }
+  ? Host<'Module', Names>
+  : never
 
 /** Where the module is: an address, an answer of `fetch`, its bytes, or the `WebAssembly.Module` that was compiled from them. */
 export type Source =
@@ -97,6 +105,17 @@ export type Source =
  */
 export function load(source?: Source | Promise<Source>): Promise<Twindex>
 
+export interface StoreStats {
+  tables: number
+  /** The bytes that it holds. */
+  memory: number
+  snapshots: number
+  /** The bytes of these that are kept for snapshots alone. */
+  keptBytes: number
+  /** The transactions that have begun and not ended. */
+  transactions: number
+}
+
 /** A set of named tables in memory. */
 // biome-ignore lint/correctness/noUnusedVariables: it gives the class what all stores have
 interface Store extends BaseStore {}
@@ -106,6 +125,9 @@ declare class Store {
   /** A store from the bytes that `dump` gave, in any language. */
   static load(source: ArrayBufferView, options?: StoreOptions): Promise<Store>
   static loadSync(source: ArrayBufferView, options?: StoreOptions): Store
+
+  /** What it holds, and what its open snapshots keep. */
+  stats(): StoreStats
 }
 
 // It comes with `load`.

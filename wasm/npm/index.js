@@ -7,6 +7,7 @@
 
 import { loader } from './src/loader.js'
 import { cacheClass } from './src/nocaches.js'
+import { runTransaction } from './src/notransactions.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
@@ -15,5 +16,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
-  cacheClass,
+  { cacheClass, runTransaction },
 )

@@ -115,6 +115,20 @@ export class Block {
     return at
   }
 
+  /** The item of the next pair's key, and functions that show both halves; the value may be absent. */
+  row({ keys, values }) {
+    const keyLength = this.length()
+    const valueLength = this.length()
+    const key = this.take(keyLength)
+    const value = valueLength === ABSENT ? undefined : this.take(valueLength)
+    this.lastKey = [key, key + keyLength]
+    return [
+      keys.keep(this.bytes, key, keyLength, 'key'),
+      () => keys.read(this.bytes, key, keyLength, 'key'),
+      () => (value === undefined ? undefined : values.read(this.bytes, value, valueLength, 'value')),
+    ]
+  }
+
   /** The next pair, of which `want` says what to read. */
   pair(codecs, want) {
     const keyLength = this.length()

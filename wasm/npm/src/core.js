@@ -138,6 +138,12 @@ export class Core {
     return this.bytes.slice(this.answerAt, this.answerAt + this.answerLength)
   }
 
+  /** The numbers of 8 bytes of the last answer. */
+  answerFigures() {
+    const at = (figure) => Number(this.view.getBigInt64(this.answerAt + 8 * figure, true))
+    return Array.from({ length: this.answerLength / 8 }, (_, figure) => at(figure))
+  }
+
   /** The bytes of the last answer, one for each outcome, as booleans. */
   answerOutcomes() {
     return Array.from(

@@ -4,6 +4,7 @@ import { Block } from './blocks.js'
 import { BLOCK_BYTES } from './iterators.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
+import { closedError } from './shared/snapshot.js'
 import { PAIRS } from './shared/table.js'
 
 /** A block has so many pairs at most. */
@@ -13,19 +14,50 @@ export class Cursor {
   #core
   #handle
   #table
+  #owner
   #codecs
 
-  constructor(internal, core, table, codecs, handle) {
+  constructor(internal, core, table, owner, codecs, handle) {
     checkInternal(internal, 'Cursor', 'table.cursor()')
     this.#core = core
     this.#table = table
+    this.#owner = owner
     this.#codecs = codecs
     this.#handle = handle
     core.forgotten.register(this, handle)
   }
 
+  #status(status) {
+    if (status < 0 && this.#owner.closed) throw closedError(this.#owner)
+    return this.#core.status(status)
+  }
+
   get table() {
     return this.#table
+  }
+
+  /** Moves right before the first pair whose key is not less than this one. */
+  seek(key) {
+    const core = this.#core
+    const { keys } = this.#codecs
+    const length = keys.write(core, 0, keys.toItem(key, 'key'), 'key')
+    this.#status(core.exports.twindex_seek(this.#handle, core.input, length))
+  }
+
+  /** The key of the pair that it is on. */
+  get key() {
+    return this.#pair()?.[0]
+  }
+
+  /** The value that this key has now. */
+  get value() {
+    return this.#pair()?.[1]
+  }
+
+  #pair() {
+    if (this.#status(this.#core.exports.twindex_cursor_pair(this.#handle)) === 0) return undefined
+    const [, key, value] = new Block(this.#core).row(this.#codecs)
+    return [key(), value()]
   }
 
   scanAscNext() {
@@ -46,7 +78,7 @@ export class Cursor {
 
   /** The pair that the answer is, read in place. */
   #next(step) {
-    if (this.#core.status(step(this.#handle)) !== 1) return undefined
+    if (this.#status(step(this.#handle)) !== 1) return undefined
     const { bytes, view, answerAt: at } = this.#core
     const { keys, values } = this.#codecs
     const keyLength = view.getUint32(at, true)
@@ -61,7 +93,7 @@ export class Cursor {
     const pairs = []
     for (let isMore = true; isMore; ) {
       const count = Math.min(limit - pairs.length, MOST_PAIRS)
-      this.#core.status(nextMany(this.#handle, count, BLOCK_BYTES))
+      this.#status(nextMany(this.#handle, count, BLOCK_BYTES))
       const block = new Block(this.#core)
       isMore = !block.isEmpty
       while (!block.isEmpty) pairs.push(block.pair(this.#codecs, PAIRS))

@@ -1,9 +1,9 @@
 // The iterators behind entries, keys, values and scan. They read pairs in blocks.
 
 import { Block } from './blocks.js'
-import { makeError } from './shared/errors.js'
 import { asIterators } from './shared/internal.js'
 import { EXCLUDED } from './shared/options.js'
+import { closedError } from './shared/snapshot.js'
 import { putBytes } from './text.js'
 
 /** A block has so many pairs at first; each has twice as many as the one before, up to the most. */
@@ -13,7 +13,7 @@ const MOST_PAIRS = 1024
 export const BLOCK_BYTES = 64 * 1024
 
 /** The bytes of a key, as the module gave them. */
-const rawKeys = { write: putBytes }
+export const rawKeys = { write: putBytes }
 
 /** Writes the ends of a range: the six arguments by which the module takes them. */
 export function putRange(core, codec, { lower, upper }) {
@@ -80,7 +80,7 @@ export class TableBlocks {
 
 /** An iterator over pairs or their halves. */
 export class Walk {
-  #table
+  #owner
   #blocks
   #codecs
   #want
@@ -88,9 +88,9 @@ export class Walk {
   #count = FIRST_PAIRS
   #block
 
-  /** `table` is kept as long as the walk, and so its store is. */
-  constructor(table, blocks, codecs, want, limit = Number.POSITIVE_INFINITY) {
-    this.#table = table
+  /** `owner` is a store, a snapshot or a cache, which is kept as long as the walk. */
+  constructor(owner, blocks, codecs, want, limit = Number.POSITIVE_INFINITY) {
+    this.#owner = owner
     this.#blocks = blocks
     this.#codecs = codecs
     this.#want = want
@@ -98,9 +98,9 @@ export class Walk {
   }
 
   next() {
-    if (this.#table === undefined) return { value: undefined, done: true }
+    if (this.#owner === undefined) return { value: undefined, done: true }
     // What was read before the store was closed is not given either.
-    if (this.#table.store?.closed) throw makeError('TWINDEX_CLOSED', 'the store is closed')
+    if (this.#owner.closed) throw closedError(this.#owner)
     if (this.#block === undefined || this.#block.isEmpty) {
       const count = Math.min(this.#count, this.#left)
       this.#block = count === 0 ? undefined : this.#blocks.next(count, this.#block)
@@ -112,8 +112,8 @@ export class Walk {
   }
 
   return(value) {
-    if (this.#table !== undefined) this.#blocks.end()
-    this.#table = undefined
+    if (this.#owner !== undefined) this.#blocks.end()
+    this.#owner = undefined
     this.#block = undefined
     return { value, done: true }
   }

@@ -3,20 +3,22 @@
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
 import { TwindexError } from './shared/errors.js'
+import { Snapshot } from './shared/snapshot.js'
 import { DELETE, KEEP } from './shared/table.js'
 import { storeClass } from './store.js'
 import { Table } from './table.js'
 
 /**
- * The function `load` of an entry of this package, whose own module is at the URL that `own` gives, that for files at `files`, and the class of caches by `cacheClass`. Without an argument it gives the
+ * The function `load` of an entry of this package, whose own module is at the URL that `own` gives, and that for files at `files`. It makes caches and runs transactions by what `more` has. Without an argument it gives the
  * classes over the same instance every time; with one, over a new instance of the module that is at this URL, in this
  * response, in these bytes, or compiled already.
  */
-export function loader(own, files, cacheClass) {
+export function loader(own, files, more) {
+  const entry = { own, files, ...more }
   let shared
   return (source) => {
-    if (source !== undefined) return classes(source, own, files, cacheClass)
-    shared ??= classes(undefined, own, files, cacheClass).catch((error) => {
+    if (source !== undefined) return classes(source, entry)
+    shared ??= classes(undefined, entry).catch((error) => {
       shared = undefined // the next call tries again
       throw error
     })
@@ -24,10 +26,10 @@ export function loader(own, files, cacheClass) {
   }
 }
 
-async function classes(source, base, files, cacheClass) {
-  const core = await instantiate(source, base)
+async function classes(source, { own, files, cacheClass, runTransaction }) {
+  const core = await instantiate(source, own)
   const Cache = cacheClass(core)
-  const Store = storeClass(core)
+  const Store = storeClass(core, runTransaction)
   // Checking is seldom, so its code and a module for it are loaded when they are needed, unless this module can do it.
   const filesCore = () => (core.exports.twindex_check ? core : instantiate(undefined, files))
   return {
@@ -35,6 +37,7 @@ async function classes(source, base, files, cacheClass) {
     Cache,
     Table,
     Cursor,
+    Snapshot,
     TwindexError,
     DELETE,
     KEEP,

@@ -1,26 +1,17 @@
 // Stores.
 
-import { Block } from './blocks.js'
-import { placed } from './codecs.js'
-import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
+import { openNamed, readNamed, tablesOf } from './named.js'
 import { typeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readLimit, readOptions, readString, TABLE } from './shared/options.js'
-import { PAIRS } from './shared/table.js'
 import { viewBytes } from './shared/views.js'
+import { openSnapshot } from './snapshot.js'
 import { openTable } from './table.js'
-import { putBytes, putText, putTexts } from './text.js'
+import { putBytes, putText } from './text.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
 
 export const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
-
-const names = { keys: placed(text), values: placed(text) }
-
-/** The options of `twindex_table_with`. */
-const CREATE = 1
-const KEYS_IF_NEW = 2
-const VALUES_IF_NEW = 4
 
 /** The handle of a store from the bytes of a dump or a whole file. */
 export function loadStore(core, source, limit) {
@@ -44,7 +35,7 @@ const Weak =
   }
 
 /** The class of the stores of one instance of the module. */
-export function storeClass(core) {
+export function storeClass(core, runTransaction) {
   return class Store {
     #handle
     #limit
@@ -73,45 +64,38 @@ export function storeClass(core) {
     }
 
     table(name, options) {
-      readString(name, "a table's name")
-      const read = readOptions(options, 'a table', TABLE)
-      const { index = 'hash', create = true } = read
-      readString(index, 'an index')
+      const { create = true, ...read } = readOptions(options, 'a table', TABLE)
+      const named = readNamed(name, read)
       readBoolean(create, 'create')
-      const named = readCodecs(read)
       const known = this.#tables.get(name)
-      if (known?.index === index && known.keys === named.keys && known.values === named.values) {
+      const isSame = (what) => known[what] === named[what]
+      if (known !== undefined && ['index', 'keys', 'values'].every(isSame)) {
         const table = known.table.deref()
         if (table && core.exports.twindex_codecs(known.handle) === 0) return table
       }
-      core.seed()
-      const places = putTexts(core, {
-        "table's name": name,
-        "index's name": index,
-        'codec of the keys': named.keys?.name ?? DEFAULT_CODEC,
-        'codec of the values': named.values?.name ?? DEFAULT_CODEC,
-      })
-      const bits = (create ? CREATE : 0) | (named.keys ? 0 : KEYS_IF_NEW) | (named.values ? 0 : VALUES_IF_NEW)
-      const { twindex_table_with, twindex_codecs, twindex_close } = core.exports
-      const handle = core.status(twindex_table_with(this.#handle, ...places, bits))
-      try {
-        core.status(twindex_codecs(handle))
-        const remembered = new Block(core).pair(names, PAIRS)
-        const { keys, values } = rememberedCodecs(name, named, remembered)
-        const codecs = { keys: placed(keys), values: placed(values) }
-        const table = openTable(core, this, { name, index, names: remembered, codecs }, handle)
-        this.#tables.set(name, { ...named, index, handle, table: new Weak(table) })
-        return table
-      } catch (error) {
-        twindex_close(handle)
-        throw error
-      }
+      const { handle, described } = openNamed(core, this.#handle, name, named, create)
+      const table = openTable(core, this, described, handle)
+      this.#tables.set(name, { ...named, handle, table: new Weak(table) })
+      return table
     }
 
     tables() {
-      core.status(core.exports.twindex_tables(this.#handle))
-      const block = new Block(core)
-      return Array.from({ length: core.answerCount }, () => block.pair(names, PAIRS))
+      return tablesOf(core, this.#handle)
+    }
+
+    snapshot() {
+      return openSnapshot(core, this, this.#handle)
+    }
+
+    transaction(run) {
+      return runTransaction(core, this, this.#handle, run)
+    }
+
+    /** What the store holds, and what snapshots and transactions keep. */
+    stats() {
+      core.status(core.exports.twindex_snapshot_stats(this.#handle))
+      const [snapshots, keptBytes, transactions] = core.answerFigures()
+      return { tables: this.tables().length, memory: this.memory, snapshots, keptBytes, transactions }
     }
 
     dropTable(name) {

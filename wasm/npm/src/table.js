@@ -1,17 +1,28 @@
 // Tables: the verbs, and the face of a Map.
 
-import { packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './blocks.js'
+import { Block, packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './blocks.js'
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
+import {
+  NO_RANGE,
+  RANGE,
+  readDeleted,
+  readOptions,
+  readPrefix,
+  readRange,
+  readScan,
+} from './shared/options.js'
+import { closedError } from './shared/snapshot.js'
 import { PAIRS, TableLike } from './shared/table.js'
 
 export class Table extends TableLike {
   #core
   #handle
+  /** Its store, or its snapshot. */
+  #owner
   #index
   #codecs
   #keys
@@ -28,6 +39,7 @@ export class Table extends TableLike {
     })
     this.#core = core
     this.#handle = handle
+    this.#owner = described.snapshot ?? store
     this.#index = index
     this.#codecs = codecs
     this.#keys = codecs.keys
@@ -35,13 +47,19 @@ export class Table extends TableLike {
     core.forgotten.register(this, handle)
   }
 
+  /** The status of a call, or the error that it stands for. */
+  #status(status) {
+    if (status < 0) this.#checkOpen()
+    return this.#core.status(status)
+  }
+
   get size() {
-    this.#core.status(this.#core.exports.twindex_len(this.#handle))
+    this.#status(this.#core.exports.twindex_len(this.#handle))
     return this.#core.answerCount
   }
 
   get memory() {
-    this.#core.status(this.#core.exports.twindex_memory(this.#handle))
+    this.#status(this.#core.exports.twindex_memory(this.#handle))
     return this.#core.answerCount
   }
 
@@ -62,20 +80,28 @@ export class Table extends TableLike {
   delete(key) {
     const core = this.#core
     const length = this.#putKey(key)
-    return core.status(core.exports.twindex_delete(this.#handle, core.input, length)) === 1
+    return this.#status(core.exports.twindex_delete(this.#handle, core.input, length)) === 1
+  }
+
+  /** Removes the pair and returns its value. */
+  take(key) {
+    const core = this.#core
+    const length = this.#putKey(key)
+    if (this.#status(core.exports.twindex_take(this.#handle, core.input, length)) === 0) return undefined
+    return this.#values.read(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
   select(key) {
     const core = this.#core
     const length = this.#putKey(key)
-    if (core.status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
+    if (this.#status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
     return this.#values.read(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
   contains(key) {
     const core = this.#core
     const length = this.#putKey(key)
-    return core.status(core.exports.twindex_contains(this.#handle, core.input, length)) === 1
+    return this.#status(core.exports.twindex_contains(this.#handle, core.input, length)) === 1
   }
 
   increment(key, by = 1) {
@@ -84,12 +110,12 @@ export class Table extends TableLike {
     const item = this.#keys.toItem(key, 'key')
     const amount = readAmount(by)
     const length = this.#keys.write(core, 0, item, 'key')
-    core.status(core.exports.twindex_increment(this.#handle, core.input, length, amount))
+    this.#status(core.exports.twindex_increment(this.#handle, core.input, length, amount))
     return like(by, core.answerInteger)
   }
 
   clear() {
-    this.#core.status(this.#core.exports.twindex_clear(this.#handle))
+    this.#status(this.#core.exports.twindex_clear(this.#handle))
   }
 
   #putKey(key) {
@@ -102,14 +128,14 @@ export class Table extends TableLike {
     const valueItem = this.#values.toItem(value, 'value')
     const k = this.#keys.write(core, 0, keyItem, 'key')
     const v = this.#values.write(core, k, valueItem, 'value')
-    return core.status(verb(this.#handle, core.input, k, core.input + k, v)) === 1
+    return this.#status(verb(this.#handle, core.input, k, core.input + k, v)) === 1
   }
 
   /** The key's value as an item, `undefined` where it is absent. */
   #keep(item) {
     const core = this.#core
     const length = this.#keys.write(core, 0, item, 'key')
-    if (core.status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
+    if (this.#status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
     return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
@@ -125,7 +151,7 @@ export class Table extends TableLike {
       ...[core.input + k, lengthOf(expected, e)],
       ...[core.input + k + e, lengthOf(value, v)],
     )
-    return core.status(status) === 1
+    return this.#status(status) === 1
   }
 
   // --- verbs on many
@@ -174,31 +200,72 @@ export class Table extends TableLike {
   }
 
   #run(verb, length) {
-    this.#core.status(verb(this.#handle, this.#core.input, length))
+    this.#status(verb(this.#handle, this.#core.input, length))
   }
 
   #walk(want) {
+    this.#checkOpen()
     const blocks =
       this.#index === 'sorted' ? this.#blocks(NO_RANGE, false) : new TableBlocks(this.#core, this.#handle)
-    return new Walk(this, blocks, this.#codecs, want)
+    return new Walk(this.#owner, blocks, this.#codecs, want)
+  }
+
+  #checkOpen() {
+    if (this.#owner.closed) throw closedError(this.#owner)
   }
 
   #blocks(range, reverse) {
+    this.#checkOpen()
     return new RangeBlocks(this.#core, this.#handle, this.#keys, range, reverse)
   }
 
   // --- order
 
+  first() {
+    return this.#end(this.#core.exports.twindex_first)
+  }
+
+  last() {
+    return this.#end(this.#core.exports.twindex_last)
+  }
+
+  popFirst() {
+    return this.#end(this.#core.exports.twindex_pop_first)
+  }
+
+  popLast() {
+    return this.#end(this.#core.exports.twindex_pop_last)
+  }
+
+  #end(verb) {
+    if (this.#status(verb(this.#handle)) === 0) return undefined
+    return new Block(this.#core).pair(this.#codecs, PAIRS)
+  }
+
+  deleteRange(options) {
+    return this.#deleteAll(readDeleted(options, this.#keys))
+  }
+
+  deletePrefix(prefix) {
+    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
+  }
+
+  #deleteAll(range) {
+    const core = this.#core
+    this.#status(core.exports.twindex_delete_range(this.#handle, ...putRange(core, this.#keys, range)))
+    return core.answerCount
+  }
+
   cursor(options) {
     const core = this.#core
     const range = putRange(core, this.#keys, readRange(readOptions(options, 'a cursor', RANGE), this.#keys))
-    const handle = core.status(core.exports.twindex_cursor(this.#handle, ...range))
-    return openCursor(core, this, this.#codecs, handle)
+    const handle = this.#status(core.exports.twindex_cursor(this.#handle, ...range))
+    return openCursor(core, this, this.#owner, this.#codecs, handle)
   }
 
   scan(options) {
     const { reverse, limit, range } = readScan(options, this.#keys)
-    return new Walk(this, this.#blocks(range, reverse), this.#codecs, PAIRS, limit)
+    return new Walk(this.#owner, this.#blocks(range, reverse), this.#codecs, PAIRS, limit)
   }
 }
 

@@ -6,7 +6,15 @@ import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
 import { randomFrom } from '../../../bindings/node/test/numbers.js'
 import { PrivateFiles } from '../src/browser/storage.js'
-import { checkKept, isKept, openKept, recoverKept, renameKept } from '../src/browser/store.js'
+import {
+  checkKept,
+  exportKept,
+  importKept,
+  isKept,
+  openKept,
+  recoverKept,
+  renameKept,
+} from '../src/browser/store.js'
 import { instantiate } from '../src/loader.js'
 
 const { Store } = await load()
@@ -262,13 +270,27 @@ test('a damaged file is kept, and never opens as another store than it was', asy
   }
 })
 
-test('wherever a file is cut, all before is there, and a batch is whole or not there', async () => {
+test('wherever a file is cut, all before is there, and a batch or a transaction is whole or not there', async () => {
   const place = new Place()
   const store = await open(place)
+  const other = store.table('other', { index: 'sorted' })
+  store.table('t')
   const start = place.bytes.length
   for (let batch = 0; batch < 5; batch++) {
     store.table('t').insertMany([0, 1, 2].map((at) => [`${batch} ${at}`, 'value']))
+    store.transaction((tx) => {
+      tx.table('other').set(`${batch}`, 'value').delete('none')
+      tx.table('t').insertMany([0, 1, 2].map((at) => [`${batch} in ${at}`, 'value']))
+    })
+    assert.throws(
+      () =>
+        store.transaction((tx) => {
+          tx.table('t').clear()
+        }),
+      { code: 'TWINDEX_NOT_SUPPORTED' },
+    )
   }
+  assert.equal(other.deleteRange({ gte: '3' }), 2)
   const whole = place.bytes
   for (let end = start; end < whole.length; end++) {
     const cut = new Place()
@@ -276,6 +298,8 @@ test('wherever a file is cut, all before is there, and a batch is whole or not t
     const found = await open(cut)
     const { size } = found.table('t')
     assert.equal(size % 3, 0)
+    const others = found.table('other').size
+    assert.ok(others === Math.floor(size / 6) || end === whole.length, `${size} and ${others} pairs`)
     assert.equal((found.torn?.offset ?? end) + (found.torn?.bytes ?? 0), end)
     await found.close()
   }
@@ -339,6 +363,8 @@ test('a store for reading alone refuses every write', async () => {
     () => table.increment('a'),
     () => table.compareAndSwap('a', '1', '2'),
     () => table.delete('a'),
+    () => table.take('a'),
+    () => reader.transaction((tx) => tx.table('t').set('a', '2')),
     () => table.clear(),
     () => reader.dropTable('t'),
     () => reader.table('other'),
@@ -894,4 +920,28 @@ test('a name that was begun and never finished is free in every call', async () 
   assert.equal(await isKept(begun, core), true)
   assert.equal((await open(begun)).table('t').size, 1)
   assert.equal(begun.files.has(0), false)
+})
+
+test('a file goes out of a store and into another, or is refused', async () => {
+  const place = new Place()
+  const store = await open(place)
+  work(store)
+  const file = await exportKept(await core(), place)
+  const to = new Place()
+  await importKept(await core(), to, Buffer.concat([file, Buffer.from('torn')]), {})
+  assert.deepEqual(to.bytes, file)
+  assert.deepEqual(all(await open(to)), all(store))
+  await assert.rejects(importKept(await core(), to, file, {}), { code: 'TWINDEX_IO' })
+  store.table('big').set('k', 'x'.repeat(8 << 20))
+  const big = await exportKept(await core(), place)
+  for (const [bytes, options, code] of [
+    [file.with(40, file[40] ^ 1), {}, 'TWINDEX_CORRUPT'],
+    [file.slice(0, 20), {}, 'TWINDEX_CORRUPT'],
+    [Buffer.from('a picture'), {}, 'TWINDEX_CORRUPT'],
+    [big, { memoryLimit: 1 << 20 }, 'TWINDEX_MEMORY_LIMIT'],
+  ]) {
+    const empty = new Place()
+    await assert.rejects(importKept(await core(), empty, bytes, options), { code })
+    assert.equal(empty.files.size, 0)
+  }
 })

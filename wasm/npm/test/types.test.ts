@@ -5,12 +5,15 @@ import {
   type ErrorCode,
   KEEP,
   load,
+  type Snapshot,
   type SortedTable,
   type Store,
   type Table,
   TwindexError,
 } from 'twindex-wasm'
+import wasm from 'twindex-wasm/twindex.wasm'
 
+await load(wasm)
 const twindex = await load(new URL('https://example.org/twindex.wasm'))
 
 const store: Store = new twindex.Store({ memoryLimit: 1 << 20 })
@@ -37,6 +40,13 @@ texts.store.dump() satisfies Promise<Uint8Array>
 twindex.Store.loadSync(dump, { memoryLimit: 1 << 20 }) satisfies Store
 twindex.Store.load(dump) satisfies Promise<Store>
 new TwindexError('TWINDEX_TYPE', 'no').code satisfies ErrorCode
+{
+  using snapshot: Snapshot = store.snapshot()
+  snapshot.store satisfies Store
+  snapshot.table('texts').get('a') satisfies string | undefined
+}
+store.transaction((tx) => tx.table('texts').increment('n')) satisfies number
+store.stats().keptBytes satisfies number
 using scoped: Store = new twindex.Store()
 scoped.closed satisfies boolean
 

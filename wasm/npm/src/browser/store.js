@@ -9,6 +9,7 @@ import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
 import { limitBits, storeClass } from '../store.js'
 import { putBytes } from '../text.js'
+import { runTransaction } from '../transaction.js'
 
 const SECOND = 1000
 /** A log is compacted once the file has this many bytes for each that the store holds in memory. */
@@ -130,6 +131,22 @@ export async function recoverKept(core, place, to, options) {
   return recovery
 }
 
+/** The bytes of a store's newest file as they are, damaged or not. */
+export async function exportKept(core, place) {
+  return (await newestAsItIs(core, place)).bytes
+}
+
+/** Makes a store of the bytes of a file, where there is none yet. */
+export async function importKept(core, place, file, options) {
+  checkFiles(core)
+  const opened = openFile(core, file, readLimit(options.memoryLimit))
+  if (opened === undefined) throw makeError('TWINDEX_CORRUPT', 'the file ends within its dump')
+  core.exports.twindex_close(opened.handle)
+  await checkFree(core, place)
+  // What a crash left behind the last record is left out.
+  await beginning(place, () => writeFile(place, 1, opened.end > 0 ? file.subarray(0, opened.end) : file))
+}
+
 /** Gives the files of a store another name, under which there is none yet. Until all are there, the old ones stay. */
 export async function renameKept(core, place, to) {
   await checkFound(core, place)
@@ -202,7 +219,7 @@ export async function openKept(core, place, { durability, readOnly, memoryLimit,
 }
 
 function keptClass(core) {
-  const Base = storeClass(core)
+  const Base = storeClass(core, runTransaction)
   class Store extends Base {
     #file
     #torn

@@ -1,0 +1,84 @@
+// Transactions.
+
+import { Block } from './blocks.js'
+import { BLOCK_BYTES, putRange, rawKeys } from './iterators.js'
+import { openNamed, readNamed } from './named.js'
+import { runTransaction as refuse } from './notransactions.js'
+import { like, readAmount } from './shared/amounts.js'
+import { EXCLUDED } from './shared/options.js'
+import { transact } from './shared/transaction.js'
+
+/** The verbs of a transaction's table on items. */
+function verbsOf(core, table, { keys, values }) {
+  const { exports } = core
+  const put = (item) => [core.input, keys.write(core, 0, item, 'key')]
+  const writes = [exports.twindex_insert, exports.twindex_replace, exports.twindex_upsert]
+  return {
+    select(item) {
+      if (core.status(exports.twindex_select(table, ...put(item))) === 0) return undefined
+      return values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
+    },
+    write(verb, item, value) {
+      const k = keys.write(core, 0, item, 'key')
+      const v = values.write(core, k, value, 'value')
+      return core.status(writes[verb](table, core.input, k, core.input + k, v)) === 1
+    },
+    delete: (item) => core.status(exports.twindex_delete(table, ...put(item))) === 1,
+    increment(item, by) {
+      const amount = readAmount(by)
+      core.status(exports.twindex_increment(table, ...put(item), amount))
+      return like(by, core.answerInteger)
+    },
+    range(range, limit, isDown) {
+      const rows = []
+      for (let rest = range; ; ) {
+        const count = Math.min(limit - rows.length, 0xffff_ffff)
+        core.status(exports.twindex_scan(table, ...putRange(core, keys, rest), isDown, count, BLOCK_BYTES))
+        const block = new Block(core)
+        if (block.isEmpty) return rows
+        while (!block.isEmpty) rows.push(block.row({ keys, values }))
+        const past = [EXCLUDED, block.bytes.slice(...block.lastKey), rawKeys]
+        rest = { ...rest, [isDown ? 'upper' : 'lower']: past }
+      }
+    },
+  }
+}
+
+/** Runs a transaction of the store that has this handle. */
+export function runTransaction(core, store, storeHandle, run) {
+  if (core.exports.twindex_begin === undefined) refuse()
+  const begin = () => {
+    const handle = core.status(core.exports.twindex_begin(storeHandle))
+    let isConflict = false
+    /** Remembers a conflict that a function may have caught. */
+    const noting =
+      (work) =>
+      (...given) => {
+        try {
+          return work(...given)
+        } catch (error) {
+          isConflict ||= error.code === 'TWINDEX_CONFLICT'
+          throw error
+        }
+      }
+    const access = {
+      open: (name, options) => {
+        const { handle: table, described } = openNamed(core, handle, name, readNamed(name, options), false)
+        const verbs = Object.entries(verbsOf(core, table, described.codecs))
+        return {
+          described,
+          verbs: Object.fromEntries(verbs.map(([name, verb]) => [name, noting(verb)])),
+        }
+      },
+      commit: () => core.status(core.exports.twindex_commit(handle)),
+      hasConflict: () => isConflict,
+      end() {
+        core.forgotten.unregister(access)
+        core.exports.twindex_close(handle)
+      },
+    }
+    core.forgotten.register(access, handle, access)
+    return access
+  }
+  return transact(store, begin, run)
+}
