@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::Duration;
 
 use tempfile::{TempDir, tempdir};
@@ -420,4 +422,42 @@ fn info_and_check_know_caches() {
     for command in ["info", "check"] {
         assert!(twindex(&[&command, &path]).expect(3).err.contains("damaged at byte"));
     }
+}
+
+/// This process writes to the file while others run the tool.
+#[test]
+fn export_of_a_file_in_use_is_of_one_moment() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Options::new().compact_by_hand(true).open(&path).unwrap();
+    let tables = ["a", "b"]
+        .map(|name| store.table_with(name, TableOptions::new(IndexKind::Hash).values("int")).unwrap());
+    let ended = AtomicBool::new(false);
+    let sums = thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0_u32.. {
+                let [from, to] = [number, number / 7].map(|number| (number % 50).to_string());
+                let moved = store.transaction(|tx| {
+                    tx.increment(&tables[0], &from, -7)?;
+                    tx.increment(&tables[1], &to, 7)
+                });
+                moved.unwrap();
+                if number % 100 == 0 {
+                    store.compact().unwrap();
+                }
+                if ended.load(Relaxed) {
+                    return;
+                }
+            }
+        });
+        let sum = |_| {
+            let exported = twindex(&[&"export", &path]).expect(0).out;
+            let lines = exported.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            lines.filter_map(|line| line["value"].as_i64()).sum::<i64>()
+        };
+        let sums: Vec<i64> = (0..5).map(sum).collect();
+        ended.store(true, Relaxed);
+        sums
+    });
+    assert_eq!(sums, [0; 5]);
 }

@@ -1,7 +1,7 @@
 //! Writes that are done all or not at all.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::{io, mem};
 
 use twindex::Write;
@@ -245,17 +245,20 @@ impl Batch {
         let core = &handle.0;
         let writer = handle.before_write(self.operations.payload().len() + MOST_DIGITS * self.steps.len())?;
         let logged = writer.as_ref().map(|(logged, _)| *logged);
-        let not_while_saved = core.batches.read().unwrap_or_else(PoisonError::into_inner);
-        let stripes = logged.map_or_else(|| core.gate.close(), |logged| &logged.stripes);
-        let held = stripes.hold_many(self.stripes(stripes)?);
-        // Snapshots and transactions see all of it or nothing.
-        let (took, written) = core.engine.atomically(|| {
+        let held = match logged {
+            Some(Logged { stripes, .. }) => Some(stripes.hold_many(self.stripes(stripes)?)),
+            None => None,
+        };
+        let apply = || {
             core.check_writable()?;
             self.check_expected()?;
             self.apply_and_log(core, logged.map(|logged| &*logged.log))
-        })?;
-        // A compaction waits for both, and may be run here.
-        drop((held, not_while_saved, writer));
+        };
+        // Snapshots and transactions see all of it or nothing.
+        let (took, written) =
+            if held.is_some() { core.engine.atomically(apply) } else { core.engine.alone(apply)? }?;
+        // A compaction, which may be run here, waits for it.
+        drop((held, writer));
         if let (Some(Logged { log, .. }), Some(written)) = (logged, written) {
             if log.is_due() {
                 compact::when_due(core);
@@ -267,7 +270,7 @@ impl Batch {
 
     /// Does all of them in memory and appends what took effect. Where one fails, the others are undone.
     fn apply_and_log(&mut self, core: &Core, log: Option<&Log>) -> Result<(Vec<bool>, Option<u64>)> {
-        // None begins before the locks are let go of.
+        // None begins before the writers' locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
         let mut done = Done::default();
         if let Err(error) = self.apply(&mut done) {
@@ -387,23 +390,16 @@ impl Batch {
     /// Undoes what was done before a step failed; what the caller is told.
     fn give_up(&self, core: &Core, mut done: Done, error: twindex::Error, is_compacted: bool) -> Error {
         done.before.places.sort_unstable();
-        let undone = self.undo(core, &done);
-        let Some(Logged { log, .. }) = core.logged() else {
-            return match undone {
-                Ok(()) => error.into(),
-                Err(undoing) => twindex::Error::from(not_undone(&error, &undoing)).into(),
-            };
-        };
-        // A compaction may have read what was undone, so the new file's log is to tell what is true.
-        match undone {
-            Ok(()) => {
-                if is_compacted && done.took.contains(&true) {
-                    log.append(|log| self.log_what_was(log, &done));
-                }
+        match (self.undo(core, &done), core.logged()) {
+            // A compaction of live tables may have read what was undone, so the new file's log is to tell what is true.
+            (Ok(()), Some(Logged { log, .. })) if is_compacted && done.took.contains(&true) => {
+                log.append(|log| self.log_what_was(log, &done));
                 error.into()
             }
+            (Ok(()), _) => error.into(),
+            (Err(undoing), None) => twindex::Error::from(not_undone(&error, &undoing)).into(),
             // No later write may reach the file, which has nothing of the batch.
-            Err(undoing) => log.fail(&not_undone(&error, &undoing)),
+            (Err(undoing), Some(Logged { log, .. })) => log.fail(&not_undone(&error, &undoing)),
         }
     }
 
@@ -464,10 +460,8 @@ impl Batch {
     fn log_what_was(&self, log: &mut Operations, done: &Done) {
         for (number, step) in self.done(done).rev() {
             let (id, key) = (self.table(step).id, self.key(step));
-            log.push(
-                id,
-                done.before.of(number).map_or(Operation::Delete(key), |old| Operation::Put(key, old)),
-            );
+            let old = done.before.of(number);
+            log.push(id, old.map_or(Operation::Delete(key), |old| Operation::Put(key, old)));
         }
     }
 

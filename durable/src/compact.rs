@@ -1,7 +1,7 @@
 //! Writing the file anew: a dump beside it, what was logged meanwhile, and a rename.
 //!
-//! The dump is taken while writers go on, so it is of no single moment. All that changed since it began is in
-//! the log, and doing that again makes the two one. Behind the pairs the dump keeps the last changes of the old log, so
+//! The dump is a snapshot, and all that changed since is in the log. If the memory limit leaves no room for what a snapshot keeps,
+//! the tables are dumped while writers go on: doing again what is in the log makes the two one. Behind the pairs the dump keeps the last changes of the old log, so
 //! that feeds and followers continue in the new file.
 //!
 //! Writers may be quicker than the disk. So they may append [`BURST`] bytes, and a share of what the new file has
@@ -9,8 +9,8 @@
 //! share is a half while the log is copied: who is ahead by `n` bytes is caught up with by copying `2 n` at most.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
 
 use twindex_format::{History, Progress, TableEntry, TableInfo};
 
@@ -34,7 +34,7 @@ pub(crate) fn compact(
         return core.save(home, progress.unwrap_or(&mut |_| {}));
     };
     home.check_writable()?;
-    let ((from, position, marks), tables) = core.moment(|| log.place());
+    let ((from, position, marks), tables) = core.moment(true, || log.place())?;
     let old = log.end()?;
     let infos = tables.iter().map(|(id, table)| (*id, TableInfo::of(&TableEntry::of(table)))).collect();
     let history =
@@ -43,7 +43,7 @@ pub(crate) fn compact(
     let mut new = New::create(&*home.disk, &home.path, held.as_ref(), &home.compaction.stopped)?;
     drop(held);
     if let Some(progress) = progress {
-        // The caller's function may itself write to the store, or wait for somebody who does.
+        // The caller's function may itself write to the store, or wait for a thread that does.
         new.dump(&tables, history, progress)?;
         new.begin_log(position)?;
         new.sync()?;
@@ -54,8 +54,10 @@ pub(crate) fn compact(
         new.begin_log(position)?;
         new.sync()?;
     }
-    // The dump may have a part of a batch that was under way. The log is to have all of it, or what undid it.
-    drop(core.batches.write().unwrap_or_else(PoisonError::into_inner));
+    // From here on writes keep nothing for it.
+    drop(tables);
+    // Without a snapshot the dump may have a part of a batch that was under way. The log is to have all of it, or what undid it.
+    core.engine.alone(|| ())?;
     new.slow_down();
     let mut copied = from;
     let leader = loop {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::SystemTime;
 
 use twindex_format::{Progress, Torn, limit_while_loading};
@@ -23,7 +23,8 @@ use crate::paths::resolve;
 use crate::position::Position;
 use crate::registry;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
-use crate::stripes::{Gate, Stripes};
+use crate::stripes::Stripes;
+use crate::transaction::OpenTransactions;
 
 /// A store: the engine's, and a file where it has one.
 #[derive(Debug)]
@@ -33,11 +34,7 @@ pub(crate) struct Core {
     pub(crate) ids: Mutex<BTreeMap<String, u32>>,
     pub(crate) next_id: AtomicU32,
     pub(crate) home: Option<Home>,
-    /// Keeps the writers of a store without a log out of its batches.
-    pub(crate) gate: Gate,
-    /// Batches hold it shared until they are in the log. Whoever writes a dump holds it alone: while writing it or, with a
-    /// log behind the dump, once it is written. No dump may have half of a batch.
-    pub(crate) batches: RwLock<()>,
+    pub(crate) transactions: OpenTransactions,
     /// Whoever holds it may change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
     /// than its writer's limit, but other pairs are loaded together.
     pub(crate) limit: Mutex<Option<usize>>,
@@ -113,8 +110,7 @@ impl Core {
             ids: Mutex::new(ids),
             next_id,
             home: None,
-            gate: Gate::default(),
-            batches: RwLock::default(),
+            transactions: OpenTransactions::default(),
             limit: Mutex::default(),
         }
     }
@@ -219,8 +215,7 @@ impl Core {
             ids: Mutex::new(ids),
             next_id: AtomicU32::new(next_id),
             home: Some(home),
-            gate: Gate::default(),
-            batches: RwLock::default(),
+            transactions: OpenTransactions::default(),
             limit: Mutex::default(),
         };
         core.set_memory_limit(memory_limit);
@@ -254,12 +249,22 @@ impl Core {
         tables_of(&self.engine, &lock(&self.ids))
     }
 
-    /// All tables and their ids, at a moment when no write is on its way from memory to the log, with what
-    /// `then` returns at that moment.
-    pub(crate) fn moment<T>(&self, then: impl FnOnce() -> T) -> (T, Vec<(u32, twindex::Table)>) {
+    /// All tables of a snapshot and their ids, with what `then` returns at its moment, when no write is on its way from memory to
+    /// the log. Where the memory limit may have no room for a snapshot, which can keep as much as the store holds, they are the live
+    /// tables, if those will do.
+    pub(crate) fn moment<T>(
+        &self,
+        live_will_do: bool,
+        then: impl FnOnce() -> T,
+    ) -> Result<(T, Vec<(u32, twindex::Table)>)> {
         let ids = lock(&self.ids);
-        let _held = self.logged().map(|logged| logged.stripes.hold_all());
-        (then(), tables_of(&self.engine, &ids))
+        let is_tight = |limit: usize| self.engine.memory() > limit / 5 * 2;
+        if live_will_do && self.engine.memory_limit().is_some_and(is_tight) {
+            return Ok((self.engine.alone(then)?, tables_of(&self.engine, &ids)));
+        }
+        let (snapshot, told) = self.engine.snapshot_with(then)?;
+        let table = |(name, id): (&String, &u32)| Some((*id, snapshot.find_table(name)?.as_table().clone()));
+        Ok((told, ids.iter().filter_map(table).collect()))
     }
 
     // --- the file
@@ -362,13 +367,7 @@ impl Core {
 
     /// Writes the store of a file without a log.
     pub(crate) fn save(&self, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        let tables = {
-            let ids = lock(&self.ids);
-            let tables = self.engine.snapshot()?.tables();
-            let numbered =
-                |table: &twindex::SnapshotTable| Some((*ids.get(table.name())?, table.as_table().clone()));
-            tables.iter().filter_map(numbered).collect::<Vec<_>>()
-        };
+        let ((), tables) = self.moment(false, || ())?;
         let mut held = lock(&home.lock);
         if !is_in_place(held.as_ref(), &home.path)? {
             // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
@@ -402,7 +401,7 @@ impl Core {
         }
         set_closing(true);
         let closed = match &home.logged {
-            Some(Logged { log, stripes }) => log.close(stripes),
+            Some(Logged { log, .. }) => self.close_log(log),
             None if home.read_only => Ok(()),
             None => self.save(home, &mut |_| {}),
         };
@@ -417,6 +416,12 @@ impl Core {
         }
         home.release();
         Ok(())
+    }
+
+    /// A writer checks whether the log is closed while it counts as one, before it changes anything. So what it changed is in the
+    /// log before this syncs.
+    fn close_log(&self, log: &Log) -> Result<()> {
+        if self.engine.alone(|| log.set_closed())? { log.close() } else { Ok(()) }
     }
 
     /// Ends the use of the file because the last handle is gone, with nobody left to hear of an error.

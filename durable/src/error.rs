@@ -85,7 +85,7 @@ pub enum Error {
         /// The text as given.
         text: String,
     },
-    /// A batch of one store was given a table of another.
+    /// A batch or a transaction of one store was given a table of another.
     ForeignTable {
         /// The table's name.
         table: String,
@@ -204,7 +204,7 @@ impl fmt::Display for Error {
                 write!(f, "\"{}\" is no position of a store", text.escape_debug())
             }
             Self::ForeignTable { table } => {
-                write!(f, "table \"{table}\" is of another store than the batch")
+                write!(f, "table \"{table}\" belongs to another store")
             }
             Self::Unexpected { failed, table, key } => write!(
                 f,

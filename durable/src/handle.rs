@@ -86,17 +86,14 @@ impl Handle {
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
     ) -> Result<(T, Option<u64>)> {
-        let Some((Logged { log, stripes }, _)) = writer else {
-            let _pass = self.0.gate.pass_with_all();
-            return Ok((apply()?, None));
-        };
-        let _held = stripes.hold_all();
-        let _writing = self.0.engine.writing();
-        self.0.check_writable()?;
-        let result = apply()?;
-        let written = log.append(fill);
-        log.forget_marks();
-        Ok((result, Some(written)))
+        let Some((Logged { log, .. }, _)) = writer else { return Ok((apply()?, None)) };
+        self.0.engine.alone(|| {
+            self.0.check_writable()?;
+            let result = apply()?;
+            let written = log.append(fill);
+            log.forget_marks();
+            Ok((result, Some(written)))
+        })?
     }
 
     /// Returns once what was written is as safe as the durability says.
@@ -109,7 +106,7 @@ impl Handle {
 
     /// To be called before a lock is taken: waits until the log may grow by so many bytes, reserves their place, and
     /// checks that there is memory to log them. Without a log, checks that the change is allowed; with one, the writer
-    /// does that by [`check_writable`](Core::check_writable) once it holds its stripes.
+    /// does that by [`check_writable`](Core::check_writable) once it counts as one.
     #[inline]
     pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {
         let Some(logged) = self.0.logged() else {

@@ -22,6 +22,7 @@ use crate::error::Error;
 /// | `slow_sync` | warn | a sync took more than a second |
 /// | `writers_wait` | warn | writers wait, since too much is not on disk |
 /// | `follow_failed` | warn | a follower does not keep up; it tries again |
+/// | `transactions_open` | warn | transactions were begun more than a minute ago and have not ended (with `everysec`) |
 ///
 /// The logger may be called while locks of the store are held, so it must not use the store, nor wait for a thread that does.
 pub const LOG_TARGET: &str = "twindex";
@@ -37,6 +38,7 @@ pub(crate) enum Notice<'n> {
     /// So many bytes are not on disk, and the first of them was written so long ago.
     WritersWait(u64, Option<Duration>),
     FollowFailed(&'n str),
+    TransactionsOpen(usize),
 }
 
 impl Notice<'_> {
@@ -62,6 +64,7 @@ impl Notice<'_> {
             Self::SlowSync(_) => "slow_sync",
             Self::WritersWait(..) => "writers_wait",
             Self::FollowFailed(_) => "follow_failed",
+            Self::TransactionsOpen(_) => "transactions_open",
         }
     }
 }
@@ -81,6 +84,9 @@ impl fmt::Display for Notice<'_> {
                 since.map_or(Ok(()), |since| write!(f, ", the first of them for {since:.1?}"))
             }
             Self::FollowFailed(error) => write!(f, "it does not keep up: {error}"),
+            Self::TransactionsOpen(count) => {
+                write!(f, "{count} transactions were begun more than a minute ago and never ended")
+            }
         }
     }
 }

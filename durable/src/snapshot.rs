@@ -10,10 +10,11 @@ use twindex_format::tables_of;
 use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::lock::Make;
 use crate::paths::resolve;
 use crate::position::Position;
 use crate::store::Store;
-use crate::whole::save_tables;
+use crate::whole::save_snapshot;
 
 /// All tables of a store as they were at one moment between writes: never half a [`Batch`](crate::Batch) or
 /// [`Transaction`](crate::Transaction).
@@ -103,6 +104,6 @@ impl Snapshot {
 
     /// Writes it to another file than the store's, as [`save`](crate::save) does.
     pub fn save_as(&self, path: impl AsRef<Path>) -> Result<()> {
-        save_tables(&tables_of(&self.engine), &resolve(path.as_ref()))
+        save_snapshot(&self.engine, &resolve(path.as_ref()), Make::IfAbsent)
     }
 }

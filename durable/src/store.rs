@@ -48,6 +48,12 @@ pub struct Stats {
     pub pairs: u64,
     /// The bytes in memory.
     pub memory: usize,
+    /// Of these, the bytes that are kept for open snapshots alone.
+    pub kept_bytes: usize,
+    /// The open snapshots, a compaction's included.
+    pub snapshots: usize,
+    /// The transactions that have begun and not ended.
+    pub transactions: usize,
     /// The bytes of the file's dump.
     pub dump_bytes: u64,
     /// The bytes of the log behind it.
@@ -317,6 +323,7 @@ impl Store {
         let log = core.logged().map(|logged| logged.log.stats());
         let home = core.home.as_ref();
         let seen = core.seen();
+        let snapshots = core.engine.snapshot_stats();
         Stats {
             position: core.position().ok(),
             behind_bytes: seen.behind,
@@ -327,6 +334,9 @@ impl Store {
             tables: tables.len(),
             pairs: tables.iter().map(|(_, table)| table.len() as u64).sum(),
             memory: self.memory(),
+            kept_bytes: snapshots.kept_bytes,
+            snapshots: snapshots.snapshots,
+            transactions: snapshots.transactions,
             dump_bytes: log.as_ref().map_or(0, |log| log.dump_bytes),
             log_bytes: log.as_ref().map_or(0, |log| log.log_bytes),
             unsynced_bytes: log.as_ref().map_or(0, |log| log.unsynced_bytes),

@@ -1,6 +1,7 @@
 //! The thread that syncs a log twice a second, and compacts the file when writers pause.
 
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 use std::{io, thread};
 
 use crate::compact;
@@ -8,6 +9,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::log::SYNC_EVERY;
 use crate::memory::spawn;
+use crate::notice::Notice;
 use crate::options::Durability;
 
 /// Starts it for a store that wants one, for as long as there is the store.
@@ -38,6 +40,9 @@ fn sync(core: &Weak<Core>) {
         // A log that failed tells its writers so; there is nothing left to sync. One whose disk is full goes on.
         if logged.log.tick().is_err() && logged.log.check().is_err() {
             return;
+        }
+        if let (Some(home), Some(old)) = (&core.home, core.transactions.look(Instant::now())) {
+            Notice::TransactionsOpen(old).tell(&home.path);
         }
         if logged.log.is_quiet() {
             compact::in_background(&core);

@@ -332,7 +332,6 @@ impl Table {
     ) -> Written<bool> {
         let handle = &*self.handle;
         let Some((Logged { log, stripes }, _place)) = handle.before_write(key.len() + value)? else {
-            let _pass = handle.0.gate.pass_with(self.id, key);
             return Ok((apply().map_err(Into::into)?, None));
         };
         let _held = stripes.hold(stripes.of(self.id, key));
@@ -438,22 +437,9 @@ impl Table {
     ) -> Result<Vec<bool>> {
         items.iter().try_for_each(|item| read(item).map(drop))?;
         let handle = &*self.handle;
-        let logged = handle.before_write(0)?;
-        if logged.is_none()
-            && let Some(_pass) = handle.0.gate.pass()
-        {
-            return Ok(apply_all()?);
-        }
+        let Some((Logged { log, stripes }, _)) = handle.before_write(0)? else { return Ok(apply_all()?) };
         let mut results = Vec::with_capacity(items.len());
         let key = |item: &B| key_and_length(item).0;
-        let Some((Logged { log, stripes }, _)) = logged else {
-            for group in items.chunks(GROUP) {
-                let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
-                let _pass = handle.0.gate.hold(group.iter().map(|item| (self.id, key(item))));
-                results.extend(apply(&group)?);
-            }
-            return Ok(results);
-        };
         let mut last = None;
         for group in items.chunks(GROUP) {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;

@@ -1,7 +1,10 @@
 //! Reads and writes that take effect together.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use twindex::Write;
 use twindex_format::Operation;
@@ -10,6 +13,7 @@ use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::mutex::lock;
 use crate::store::Store;
 use crate::table::Table;
 
@@ -27,13 +31,95 @@ pub struct Transaction {
     engine: twindex::Transaction,
     /// The tables that it uses, each once.
     tables: Vec<Table>,
+    _begun: Begun,
+}
+
+/// A transaction is old that began so long ago.
+const OLD: Duration = Duration::from_mins(1);
+
+/// How many transactions are open, in two counts: those that began in the present minute or so, and the older ones.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTransactions {
+    counts: [AtomicUsize; 2],
+    /// Which of the counts is the present one, and since when.
+    present: AtomicUsize,
+    since: Mutex<Option<Instant>>,
+}
+
+thread_local! {
+    /// The stores of the transactions that this thread runs.
+    static RUNNING: RefCell<Vec<*const Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// That this thread runs a transaction.
+struct Running;
+
+impl Running {
+    fn begin(handle: &Arc<Handle>) -> Result<Option<Self>> {
+        let own = Arc::as_ptr(handle);
+        let begun = RUNNING.try_with(|running| {
+            let running = &mut *running.borrow_mut();
+            (!running.contains(&own)).then(|| running.push(own))
+        });
+        match begun {
+            Ok(None) => Err(twindex::Error::InWrite.into()),
+            Ok(Some(())) => Ok(Some(Self)),
+            // A thread that is about to end has no list any more.
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = RUNNING.try_with(|running| running.borrow_mut().pop());
+    }
+}
+
+/// A transaction in one of the counts.
+#[derive(Debug)]
+struct Begun(Arc<Handle>, usize);
+
+impl Begun {
+    fn new(handle: &Arc<Handle>) -> Self {
+        let open = &handle.0.transactions;
+        let present = open.present.load(Relaxed);
+        open.counts[present].fetch_add(1, Relaxed);
+        Self(Arc::clone(handle), present)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.0.transactions.counts[self.1].fetch_sub(1, Relaxed);
+    }
+}
+
+impl OpenTransactions {
+    /// Returns how many transactions are old, once for each of them. To be called now and then.
+    pub(crate) fn look(&self, now: Instant) -> Option<usize> {
+        let mut since = lock(&self.since);
+        if now.saturating_duration_since(*since.get_or_insert(now)) < OLD {
+            return None;
+        }
+        *since = Some(now);
+        let present = self.present.load(Relaxed);
+        match self.counts[1 - present].load(Relaxed) {
+            0 => {
+                self.present.store(1 - present, Relaxed);
+                None
+            }
+            old => Some(old),
+        }
+    }
 }
 
 impl Store {
     /// Runs `run` and commits what it wrote, as one record of the log. If something that it read was changed meanwhile, it is run
     /// again, up to a thousand times. Then this fails with [`Conflict`](twindex::Error::Conflict).
     ///
-    /// An error of `run` ends the transaction, and nothing is written. No lock is held while it runs.
+    /// An error of `run` ends the transaction, and nothing is written. No lock is held while it runs. Another transaction of the
+    /// same store within it fails with [`InWrite`](twindex::Error::InWrite).
     ///
     /// ```
     /// # use twindex_durable::{Error, Store, twindex::IndexKind};
@@ -52,6 +138,7 @@ impl Store {
         &self,
         mut run: impl FnMut(&mut Transaction) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
+        let _running = Running::begin(&self.handle)?;
         for runs in 0..RUNS {
             let mut transaction = self.begin()?;
             match run(&mut transaction) {
@@ -73,7 +160,8 @@ impl Store {
     pub fn begin(&self) -> Result<Transaction> {
         self.handle.0.check_open()?;
         let engine = self.in_memory().begin();
-        Ok(Transaction { handle: Arc::clone(&self.handle), engine, tables: Vec::new() })
+        let begun = Begun::new(&self.handle);
+        Ok(Transaction { handle: Arc::clone(&self.handle), engine, tables: Vec::new(), _begun: begun })
     }
 }
 
@@ -97,13 +185,13 @@ impl Transaction {
     /// A copy of the key's value, or `None` where the key is absent.
     pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.touch(table, &[], &[])?;
-        Ok(self.engine.select(table.in_memory(), key)?)
+        Ok(self.handle.0.between_refreshes(|_| self.engine.select(table.in_memory(), key))?)
     }
 
     /// Whether the key is there.
     pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         self.touch(table, &[], &[])?;
-        Ok(self.engine.contains(table.in_memory(), key)?)
+        Ok(self.handle.0.between_refreshes(|_| self.engine.contains(table.in_memory(), key))?)
     }
 
     /// Up to `limit` pairs of a sorted table with keys in `range`, the first ones, or the last ones from the end if `down`.
@@ -115,7 +203,7 @@ impl Transaction {
         down: bool,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.touch(table, &[], &[])?;
-        Ok(self.engine.range(table.in_memory(), range, limit, down)?)
+        Ok(self.handle.0.between_refreshes(|_| self.engine.range(table.in_memory(), range, limit, down))?)
     }
 
     /// Does the verb that `write` names; whether it takes effect.
@@ -164,18 +252,25 @@ impl Transaction {
     /// [`Conflict`](twindex::Error::Conflict). After any error but [`Error::LogFailed`] nothing is written. When it returns, the
     /// writes are as safe as the store's durability says.
     pub fn commit(self) -> Result<()> {
-        let Self { handle, engine, tables } = self;
+        let Self { handle, engine, tables, _begun } = self;
         let bytes =
             engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len)).sum();
+        handle.0.check_open()?;
         if bytes == 0 {
-            handle.0.check_open()?;
             return Ok(engine.commit()?);
         }
         let writer = handle.before_write(bytes)?;
-        handle.0.check_writable()?;
         let Some((Logged { log, .. }, _place)) = &writer else { return Ok(engine.commit()?) };
+        let mut refused = None;
+        let check = || match handle.0.check_writable() {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                refused = Some(error);
+                Err(twindex::Error::Conflict { runs: 1 })
+            }
+        };
         // Every other writer has its record in the log by then, since it counts as writing until that is so.
-        let written = engine.commit_with(|transaction| {
+        let append = |transaction: &twindex::Transaction| {
             log.append(|record| {
                 for (table, key, value) in transaction.writes() {
                     let own = tables.iter().find(|own| own.in_memory().is_same(table));
@@ -183,7 +278,9 @@ impl Transaction {
                     record.push(id, value.map_or(Operation::Delete(key), |value| Operation::Put(key, value)));
                 }
             })
-        })?;
+        };
+        let committed = engine.commit_with(check, append);
+        let written = refused.map_or_else(|| committed.map_err(Error::from), Err)?;
         let log = Arc::clone(log);
         drop(writer);
         if log.is_due() {

@@ -9,8 +9,9 @@ use twindex_format::{Progress, Report, limit_while_loading};
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
+use crate::lock::Make;
 use crate::paths::resolve;
-use crate::whole::{on_disk, save_new};
+use crate::whole::{on_disk, save_snapshot};
 
 /// What [`recover`] saved.
 #[derive(Clone, Debug)]
@@ -92,7 +93,7 @@ fn recover_in(
     let (report, store) =
         twindex_format::salvage(&*file, memory_limit, &|| RealDisk.has_writer(from), &mut progress)
             .map_err(|error| Error::of_file(from, error))?;
-    save_new(&store, &resolve(to))?;
+    save_snapshot(&store.snapshot()?, &resolve(to), Make::New)?;
     let tables =
         store.tables().iter().map(|table| (table.name().to_owned(), table.index(), table.len())).collect();
     Ok(Recovery { report, tables })

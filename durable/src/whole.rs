@@ -41,17 +41,12 @@ fn to_engine(error: crate::error::Error) -> Error {
 
 /// [`save`], to a path that leads to no link.
 pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
-    save_tables(&tables_of(&store.snapshot()?), path)
+    save_snapshot(&store.snapshot()?, path, Make::IfAbsent)
 }
 
-pub(crate) fn save_tables(tables: &[(u32, twindex::Table)], path: &Path) -> crate::error::Result<()> {
-    save_by(path, Make::IfAbsent, &mut |new| new.dump(tables, None, &mut |_| {}))
-}
-
-/// [`save`] to a file that is not there yet.
-pub(crate) fn save_new(store: &Store, path: &Path) -> crate::error::Result<()> {
-    let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    save_by(path, Make::New, &mut |new| new.dump(&tables, None, &mut |_| {}))
+pub(crate) fn save_snapshot(of: &twindex::Snapshot, path: &Path, make: Make) -> crate::error::Result<()> {
+    let tables = tables_of(of);
+    save_by(path, make, &mut |new| new.dump(&tables, None, &mut |_| {}))
 }
 
 fn save_by(

@@ -110,18 +110,28 @@ fn count(store: &Store, thread: u8) {
     }
 }
 
-/// Writes batches, each with its number in three places, and says each that was acknowledged.
+/// Writes batches and transactions, each with its number in three places, and says each that was acknowledged.
 fn write_batches(store: &Store) {
     let (last, twin) =
         (store.table("last", IndexKind::Hash).unwrap(), store.table("twin", IndexKind::Sorted).unwrap());
     let history = store.table("history", IndexKind::Sorted).unwrap();
     for batch_number in number(last.select("n").unwrap()) + 1.. {
-        let bytes = batch_number.to_be_bytes();
-        let mut batch = store.batch();
-        batch.upsert(&last, "n", bytes).unwrap();
-        batch.insert(&history, bytes, vec![7; fastrand::usize(..2000)]).unwrap();
-        batch.upsert(&twin, "n", bytes).unwrap();
-        batch.commit().unwrap();
+        let (bytes, value) = (batch_number.to_be_bytes(), vec![7; fastrand::usize(..2000)]);
+        if batch_number % 2 == 0 {
+            let written = store.transaction(|tx| {
+                assert_eq!(number(tx.select(&twin, "n")?) + 1, batch_number);
+                tx.upsert(&last, "n", bytes)?;
+                tx.insert(&history, bytes, &value)?;
+                tx.upsert(&twin, "n", bytes)
+            });
+            written.unwrap();
+        } else {
+            let mut batch = store.batch();
+            batch.upsert(&last, "n", bytes).unwrap();
+            batch.insert(&history, bytes, &value).unwrap();
+            batch.upsert(&twin, "n", bytes).unwrap();
+            batch.commit().unwrap();
+        }
         say(0, batch_number);
         match batch_number % 100 {
             // Beside the batches, and not always over when the next begins.

@@ -8982,6 +8982,23 @@ impl Store {
     }
 }
 
+impl Store {
+    /// As [`atomically`](Self::atomically), with every other writer of the store kept out. Fails with [`Error::InWrite`] in a
+    /// closure of a write.
+    #[doc(hidden)]
+    pub fn alone<T>(&self, writes: impl FnOnce() -> T) -> Result<T> {
+        let memory = &self.inner.memory;
+        let done = memory.without_writers(|_| {
+            // Within it, this thread's writes do not wait.
+            let _writing = epoch::pin_to_write(memory);
+            let _batch = memory.begin_batch();
+            writes()
+        });
+        memory.close_dropped();
+        done
+    }
+}
+
 impl Drop for Moment {
     fn drop(&mut self) {
         let snapshots = &self.memory.snapshots;
@@ -9520,13 +9537,17 @@ impl Transaction {
     /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
     /// [`Error::Conflict`]. After any error nothing is written.
     pub fn commit(self) -> Result<()> {
-        self.commit_with(|_| ()).map(drop)
+        self.commit_with(|| Ok(()), |_| ()).map(drop)
     }
 
-    /// As [`commit`](Self::commit). `logged` runs after the last write, before any other write of the store: what it appends to
+    /// As [`commit`](Self::commit). `check` runs before the first write, and `logged` after the last one, before any other write of the store: what it appends to
     /// a log is in the order of memory. It must not use the store. Without writes it is not run.
     #[doc(hidden)]
-    pub fn commit_with<T>(mut self, logged: impl FnOnce(&Self) -> T) -> Result<Option<T>> {
+    pub fn commit_with<T>(
+        mut self,
+        check: impl FnOnce() -> Result<()>,
+        logged: impl FnOnce(&Self) -> T,
+    ) -> Result<Option<T>> {
         if self.conflict {
             return self.conflict();
         }
@@ -9539,6 +9560,7 @@ impl Transaction {
         let done = memory.without_writers(|_| {
             // Within it, this thread's writes do not wait.
             let _writing = epoch::pin_to_write(memory);
+            check()?;
             for touched in &self.tables {
                 touched.table.check_not_dropped()?;
             }

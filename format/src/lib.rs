@@ -74,7 +74,7 @@ pub use crate::writer::{write_tables, write_tables_after};
 pub trait Dump: Sized {
     /// Writes every table to `writer`, in a form that [`load`](Self::load) reads on any platform.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of 64 KiB to 1 MiB, so `writer` need
+    /// The dump is of one moment. Writes go out in blocks of 64 KiB to 1 MiB, so `writer` need
     /// not be buffered; it is not flushed.
     fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()>;
 

@@ -25,7 +25,7 @@ const AROUND: usize = 64;
 
 /// Writes a header and the dump of these tables. Their ids must differ. Returns how much it wrote.
 ///
-/// The dump may miss pairs that other threads write meanwhile. `progress` is called after every write.
+/// If they are no snapshot's, the dump may miss pairs that other threads write meanwhile. `progress` is called after every write.
 pub fn write_tables<W: Write + ?Sized>(
     tables: &[(u32, Table)],
     salt: u64,
@@ -165,8 +165,7 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         const AT_ONCE: usize = 1024;
         match table.index() {
             IndexKind::Sorted => {
-                // A thread that appends while we write would move the table's end for ever. So we stop at the last key
-                // of now.
+                // A thread that appends to a live table would move its end for ever. So we stop at the last key of now.
                 let mut end = table.cursor(..)?;
                 let Some(last) = end.scan_desc_next().map(|(key, _)| key.to_vec()) else { return Ok(()) };
                 let mut cursor = table.cursor(..=last.as_slice())?;

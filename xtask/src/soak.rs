@@ -65,6 +65,7 @@ engine: models | engine/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 carg
 cache: models | cache/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=20 cargo test --release --locked --test=cache
 codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
+durable: money that moves | . | TWINDEX_STRESS=2000 cargo test --profile=soak --package=twindex-durable --test=all -- snapshot::money
 durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
 durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill
 durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile

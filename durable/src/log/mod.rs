@@ -66,7 +66,7 @@ pub(crate) struct Log {
     path: PathBuf,
     durability: Durability,
     tail: Mutex<Out>,
-    /// No change begins any more. Set while all stripes are held, so no record can follow.
+    /// No change begins any more. Set while no thread writes, so no record can follow.
     closed: AtomicBool,
     /// The bytes that writers have reserved and not appended yet.
     places: AtomicU64,

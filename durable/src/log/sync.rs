@@ -11,7 +11,6 @@ use super::{End, Log, Marks, Out, PART};
 use crate::error::{Error, Result};
 use crate::mutex::lock;
 use crate::notice::Notice;
-use crate::stripes::Stripes;
 
 /// With `everysec`, writers wait while a record older than this is not on disk, or more than `MOST_UNSYNCED` bytes are not.
 const LONGEST_UNSYNCED: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_secs(2) };
@@ -150,16 +149,14 @@ impl Log {
         }
     }
 
-    /// Syncs all records, cuts off the reserved space, and takes no more records. If that fails, the log goes on as before.
-    ///
-    /// Writers check under their stripes whether the log is closed, before they change anything. So whoever changed
-    /// something appends it before this syncs.
-    pub(crate) fn close(&self, stripes: &Stripes) -> Result<()> {
-        let held = stripes.hold_all();
-        if self.closed.swap(true, Relaxed) {
-            return Ok(());
-        }
-        drop(held);
+    /// Takes no more records. To be called while no thread writes. Returns whether it was open.
+    pub(crate) fn set_closed(&self) -> bool {
+        !self.closed.swap(true, Relaxed)
+    }
+
+    /// After [`set_closed`](Self::set_closed), syncs all records, and cuts off the reserved space. If that fails, the log goes on as
+    /// before.
+    pub(crate) fn close(&self) -> Result<()> {
         let closed = self.finish(&self.lead());
         self.closed.store(closed.is_ok(), Relaxed);
         self.room.notify_all();

@@ -31,6 +31,8 @@ pub(crate) enum Action {
     /// Any of these tables and keys.
     Batch(Vec<(u8, Pair)>),
     Transaction(Vec<(u8, Pair)>),
+    /// So much money from an account of one table to one of another, by a batch or a transaction.
+    Move(bool, u8, u8, i64),
     Increment(u8, u8),
     /// Drops a table and writes by a handle of it.
     Stale(u8, Vec<Pair>),
@@ -54,6 +56,7 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         3 => (table(), vec(pair(), 0..100)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Transaction),
+        4 => (any::<bool>(), 0..3_u8, 0..3_u8, 1..100_i64).prop_map(|(by, from, to, money)| Action::Move(by, from, to, money)),
         2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
         1 => (table(), vec(pair(), 1..5)).prop_map(|(table, pairs)| Action::Stale(table, pairs)),
         1 => (table(), pair()).prop_map(|(table, pair)| Action::Refused(table, pair)),
@@ -65,6 +68,8 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
     vec(action, 1..most)
 }
 
+/// The tables with the accounts. Together they have no money.
+const ACCOUNTS: [u8; 2] = [4, 5];
 /// A table that is there during some actions alone.
 const OTHER: u8 = 3;
 /// Pairs that cannot be incremented.
@@ -85,6 +90,10 @@ fn key(key: u8) -> Vec<u8> {
 /// Some values are as long as a few sectors of a disk.
 fn value(value: u8) -> Vec<u8> {
     vec![value; if value.is_multiple_of(16) { 2000 } else { usize::from(value % 16) }]
+}
+
+fn parsed(text: &[u8]) -> i64 {
+    std::str::from_utf8(text).expect("our own digits").parse().expect("a number")
 }
 
 /// What an action makes of the tables: all the states on the way, the last one included.
@@ -134,14 +143,20 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
                 write(&mut tables, *table, *pair);
             }
         }
+        Action::Move(_, from, to, money) => {
+            ACCOUNTS.iter().for_each(|table| create(&mut tables, &mut states, *table));
+            for (table, account, money) in [(ACCOUNTS[0], from, -money), (ACCOUNTS[1], to, *money)] {
+                let pairs = &mut tables.get_mut(&name(table)).expect("it was created").1;
+                let has = pairs.get(&key(*account)).map_or(0, |text| parsed(text));
+                pairs.insert(key(*account), (has + money).to_string().into());
+            }
+        }
         Action::Increment(table, at) => {
             create(&mut tables, &mut states, *table);
             let pairs = &mut tables.get_mut(&name(*table)).expect("it was created").1;
             let count =
                 pairs.entry(b"count of ".iter().copied().chain([*at]).collect()).or_insert(b"0".to_vec());
-            let sum =
-                std::str::from_utf8(count).expect("our own digits").parse::<i64>().expect("a number") + 7;
-            *count = sum.to_string().into();
+            *count = (parsed(count) + 7).to_string().into();
         }
         Action::Stale(table, _) => {
             create(&mut tables, &mut states, *table);
@@ -238,6 +253,20 @@ pub(crate) fn perform(
                     }
                 }
                 Ok(())
+            })
+        }
+        Action::Move(by_batch, from, to, money) => {
+            let [giving, getting] = [table(ACCOUNTS[0])?, table(ACCOUNTS[1])?];
+            if *by_batch {
+                let mut batch = store.batch();
+                batch.increment(&giving, key(*from), -money)?;
+                batch.increment(&getting, key(*to), *money)?;
+                return batch.commit().map(drop);
+            }
+            store.transaction(|tx| {
+                let has = tx.select(&giving, key(*from))?.map_or(0, |text| parsed(&text));
+                tx.upsert(&giving, key(*from), (has - money).to_string())?;
+                tx.increment(&getting, key(*to), *money).map(drop)
             })
         }
         Action::Increment(at, k) => {
@@ -417,6 +446,9 @@ impl Run {
     fn check(&self, disk: &SimDisk, durability: Durability, least: usize, what: &str) {
         let store = open(disk, durability).unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = tables_of(&store);
+        let accounts = ACCOUNTS.iter().filter_map(|table| found.get(&name(*table)));
+        let money: i64 = accounts.flat_map(|(_, pairs)| pairs.values()).map(|text| parsed(text)).sum();
+        assert_eq!(money, 0, "{what}: money was lost or made");
         let at = self.states.iter().rposition(|state| *state == found);
         assert!(
             at.is_some_and(|at| at >= least),

@@ -180,3 +180,23 @@ fn a_follower_that_does_not_keep_up_is_told() {
     // The reason is there once it was told.
     assert_told(&path, Level::Warn, "follow_failed", "cannot be read");
 }
+
+#[test]
+fn transactions_that_stay_open_are_counted_and_told() {
+    let (disk, now) = (SimDisk::new(1), Instant::now());
+    let store = open(&disk, Path::new("open.twx"), Durability::EverySec).unwrap();
+    let open = &store.handle.0.transactions;
+    let minute = |number: u64| open.look(now + Duration::from_mins(number));
+    let never_ended = [store.begin().unwrap(), store.begin().unwrap()];
+    assert_eq!([minute(0), minute(1)], [None; 2], "they may have begun a moment ago");
+    let brief = store.begin().unwrap();
+    assert_eq!([minute(2), minute(3)], [Some(2); 2], "the others are old");
+    assert_eq!(store.stats().transactions, 3);
+    drop(never_ended);
+    assert_eq!(minute(4), None);
+    drop(brief);
+    assert_eq!([minute(5), minute(6), minute(7)], [None; 3]);
+    let path = PathBuf::from("open.twx");
+    crate::notice::Notice::TransactionsOpen(2).tell(&path);
+    assert_told(&path, Level::Warn, "transactions_open", "2 transactions");
+}

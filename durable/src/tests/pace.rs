@@ -139,6 +139,7 @@ fn a_write_while_the_store_is_closed_changes_nothing() {
                     table.increment("sum", 1).err(),
                     table.upsert_many(&[("sum", "2")]).err(),
                     batch.commit().err(),
+                    other.transaction(|tx| tx.increment(&table, "sum", 1)).err(),
                     other.table("new", IndexKind::Hash).err(),
                     other.drop_table("t").err(),
                 ] {
@@ -167,7 +168,7 @@ fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
         thread::sleep(Duration::from_millis(20));
         let (tell, told) = channel();
         let core = Arc::clone(&store.handle.0);
-        thread::spawn(move || tell.send(core.moment(|| ()).1.len()));
+        thread::spawn(move || tell.send(core.moment(true, || ()).unwrap().1.len()));
         let tables = told.recv_timeout(Duration::from_secs(20));
         drop(pace);
         assert_eq!(tables, Ok(1), "a compaction cannot begin");
@@ -474,74 +475,49 @@ impl Meeting {
 const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
 
 #[test]
-fn writers_that_wait_go_on_when_the_compaction_ends() {
-    for durability in LOGGED {
-        let (compaction, errors) =
-            Meeting::new(durability).run(|_| {}, |store, _| store.stats().compactions > 0);
-        compaction.expect("the disk works");
-        assert!(errors.is_empty(), "{durability}: {errors:?}");
+fn writers_that_wait_for_a_compaction_go_on_or_are_told_why_not() {
+    fn close(meeting: &Meeting) {
+        let (store, go_on) = (meeting.store.clone(), Arc::clone(&meeting.go_on));
+        let closed = thread::spawn(move || store.close());
+        while !meeting.store.handle.0.home().expect("it has a file").compaction.is_stopped() {
+            thread::yield_now();
+        }
+        go_on.store(true, Relaxed);
+        closed.join().expect("it does not panic").expect("the disk works");
     }
-}
-
-#[test]
-fn writers_that_wait_go_on_when_the_compaction_fails() {
-    for durability in LOGGED {
-        let failing = |meeting: &Meeting| meeting.fails.store(true, Relaxed);
+    /// Meanwhile, when writers have written enough, and how the compaction and the writers end.
+    type Case = (fn(&Meeting), fn(&Store, u64) -> bool, &'static str, &'static str);
+    let cases: [Case; 5] = [
+        (|_| {}, |store, _| store.stats().compactions > 0, "", ""),
         // More than could be written while it lasted.
-        let enough = |_: &Store, number| number * VALUE as u64 > 2 * BURST + DUMP + CHUNK;
-        let (compaction, errors) = Meeting::new(durability).run(failing, enough);
-        assert!(matches!(compaction, Err(Error::Io { .. })), "{durability}: {compaction:?}");
-        assert!(errors.is_empty(), "{durability}: {errors:?}");
-    }
-}
-
-#[test]
-fn writers_that_wait_are_told_that_the_store_is_closed() {
+        (
+            |meeting| meeting.fails.store(true, Relaxed),
+            |_, number| number * VALUE as u64 > 2 * BURST + DUMP + CHUNK,
+            "TWINDEX_IO",
+            "",
+        ),
+        (close, |_, _| false, "TWINDEX_CLOSED", "TWINDEX_CLOSED"),
+        (
+            |meeting| drop(log(&meeting.store).lead().fail(&io::Error::other("a bad sector"))),
+            |_, _| false,
+            "TWINDEX_LOG_FAILED",
+            "TWINDEX_LOG_FAILED",
+        ),
+        (|meeting| meeting.disk.fail_after(0, Fault::Crash), |_, _| false, "TWINDEX_", "TWINDEX_LOG_FAILED"),
+    ];
     for durability in LOGGED {
-        let closing = |meeting: &Meeting| {
-            let store = meeting.store.clone();
-            let go_on = Arc::clone(&meeting.go_on);
-            let closed = thread::spawn(move || store.close());
-            while !meeting.store.handle.0.home().expect("it has a file").compaction.is_stopped() {
-                thread::yield_now();
-            }
-            go_on.store(true, Relaxed);
-            closed.join().expect("it does not panic").expect("the disk works");
-        };
-        let (compaction, errors) = Meeting::new(durability).run(closing, |_, _| false);
-        assert!(matches!(compaction, Err(Error::Closed { .. })), "{durability}: {compaction:?}");
-        assert!(
-            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::Closed { .. })),
-            "{errors:?}"
-        );
-    }
-}
-
-#[test]
-fn writers_that_wait_are_told_that_the_log_failed() {
-    for durability in LOGGED {
-        let failing = |meeting: &Meeting| {
-            log(&meeting.store).lead().fail(&io::Error::other("a bad sector"));
-        };
-        let (compaction, errors) = Meeting::new(durability).run(failing, |_, _| false);
-        assert!(matches!(compaction, Err(Error::LogFailed { .. })), "{durability}: {compaction:?}");
-        assert!(
-            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::LogFailed { .. })),
-            "{errors:?}"
-        );
-    }
-}
-
-#[test]
-fn writers_that_wait_are_told_that_the_disk_is_gone() {
-    for durability in LOGGED {
-        let crash = |meeting: &Meeting| meeting.disk.fail_after(0, Fault::Crash);
-        let (compaction, errors) = Meeting::new(durability).run(crash, |_, _| false);
-        compaction.expect_err("the disk is gone");
-        assert!(
-            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::LogFailed { .. })),
-            "{errors:?}"
-        );
+        for (number, (meanwhile, enough, compaction, writers)) in cases.into_iter().enumerate() {
+            let (ended, errors) = Meeting::new(durability).run(meanwhile, enough);
+            let code = ended.as_ref().err().map_or("", Error::code);
+            let is_it = code.starts_with(compaction) && code.is_empty() == compaction.is_empty();
+            assert!(is_it, "{durability}, {number}: {ended:?}");
+            let expected = if writers.is_empty() { vec![] } else { vec![writers; 3] };
+            assert_eq!(
+                errors.iter().map(Error::code).collect::<Vec<_>>(),
+                expected,
+                "{durability}, {number}"
+            );
+        }
     }
 }
 
@@ -581,7 +557,11 @@ fn a_key_has_one_writer_until_its_change_is_in_the_log() {
         }
         batch.commit().map(drop)
     };
-    for first in [alone, in_a_batch] {
+    let in_a_transaction = |table: &Table, value: &'static str| {
+        let store = Store { handle: Arc::clone(&table.handle) };
+        store.transaction(|tx| tx.upsert(table, "key", value).map(drop))
+    };
+    for first in [alone, in_a_batch, in_a_transaction] {
         let (disk, store, table) = filled(Durability::EverySec);
         let (log, writers) = (log(&store), Arc::new(Mutex::new(Vec::new())));
         disk.before_sync({

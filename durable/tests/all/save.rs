@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use twindex_durable::twindex::{Error, IndexKind, Store};
-use twindex_durable::{Dump, load, save};
+use twindex_durable::{load, save};
 
 use crate::common::{folder, names};
 
@@ -110,50 +110,4 @@ fn a_path_without_a_folder_is_in_the_current_one() {
     let found = load(&name).map(|store| store.tables().len());
     fs::remove_file(&name).unwrap();
     assert_eq!(found.unwrap(), 2);
-}
-
-/// A copy that was saved, or a dump, while batches moved money had half of one in four cases.
-#[test]
-fn copies_and_dumps_have_no_half_of_a_batch() {
-    const ACCOUNTS: u32 = 500;
-    let (folder, path) = folder();
-    let stores = [twindex_durable::Store::new(), twindex_durable::Store::open(&path).unwrap()];
-    let path = folder.path().join("copy.twx");
-    for store in stores {
-        let table = store.table("t", IndexKind::Sorted).unwrap();
-        let key = |number: u32| (number % ACCOUNTS).to_be_bytes();
-        for number in 0..ACCOUNTS {
-            table.upsert(key(number), "0").unwrap();
-        }
-        let ended = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for number in 0.. {
-                    let mut batch = store.batch();
-                    batch.increment(&table, key(number), -1).unwrap();
-                    batch.increment(&table, key(number * 7 + ACCOUNTS / 2), 1).unwrap();
-                    batch.commit().unwrap();
-                    if ended.load(std::sync::atomic::Ordering::Relaxed) {
-                        return;
-                    }
-                }
-            });
-            let sums: Vec<i64> = (0..20)
-                .map(|round| {
-                    let copy = if round % 2 == 0 {
-                        store.save_as(&path).unwrap();
-                        load(&path).unwrap()
-                    } else {
-                        let mut bytes = Vec::new();
-                        store.dump(&mut bytes).unwrap();
-                        <Store as Dump>::load(&mut bytes.as_slice()).unwrap()
-                    };
-                    let sum = |value: Vec<u8>| String::from_utf8(value).unwrap().parse::<i64>().unwrap();
-                    copy.find_table("t").unwrap().iter().map(|(_, value)| sum(value)).sum()
-                })
-                .collect();
-            ended.store(true, std::sync::atomic::Ordering::Relaxed);
-            assert_eq!(sums, [0; 20]);
-        });
-    }
 }
