@@ -110,7 +110,7 @@ fn a_batch_that_cannot_be_undone_says_so() {
 /// A compaction that read a key while a batch had changed it wrote that value to the new file. The batch failed and was
 /// undone, but nothing in the file said so.
 #[test]
-fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
+fn compaction_keeps_nothing_of_batches_and_transactions_that_are_undone() {
     const KEYS: u32 = 1000;
     let _alone = alone(512 << 10);
     let folder = tempdir().unwrap();
@@ -138,6 +138,13 @@ fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
                     batch.upsert(&table, KEYS.to_be_bytes(), "false").unwrap();
                     batch.increment(&table, "text", 1).unwrap();
                     batch.commit().unwrap_err();
+                    let Some(limit) = store.memory_limit() else { continue };
+                    // The last write of the commit is refused, and the others are undone.
+                    let failed = store.transaction(|tx| {
+                        (0..KEYS).try_for_each(|key| tx.upsert(&table, key.to_be_bytes(), "false"))?;
+                        tx.upsert(&table, "too large", vec![7; limit])
+                    });
+                    assert_eq!(failed.unwrap_err().code(), "TWINDEX_MEMORY_LIMIT");
                 }
             });
             let compacted = (0..10).try_for_each(|_| {

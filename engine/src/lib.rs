@@ -9537,16 +9537,17 @@ impl Transaction {
     /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
     /// [`Error::Conflict`]. After any error nothing is written.
     pub fn commit(self) -> Result<()> {
-        self.commit_with(|| Ok(()), |_| ()).map(drop)
+        self.commit_with(|| Ok(()), |_, _| ()).map(drop)
     }
 
-    /// As [`commit`](Self::commit). `check` runs before the first write, and `logged` after the last one, before any other write of the store: what it appends to
-    /// a log is in the order of memory. It must not use the store. Without writes it is not run.
+    /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done or
+    /// undone, before any other write of the store: what it appends to a log is in the order of memory. Neither may write to the store.
+    /// Without writes they are not run.
     #[doc(hidden)]
     pub fn commit_with<T>(
         mut self,
         check: impl FnOnce() -> Result<()>,
-        logged: impl FnOnce(&Self) -> T,
+        logged: impl FnOnce(&Self, &Result<()>) -> T,
     ) -> Result<Option<T>> {
         if self.conflict {
             return self.conflict();
@@ -9570,8 +9571,9 @@ impl Transaction {
                 return self.conflict();
             }
             let _batch = memory.begin_batch();
-            self.apply()?;
-            Ok(Some(logged(&self)))
+            let applied = self.apply();
+            let told = logged(&self, &applied);
+            applied.map(|()| Some(told))
         });
         memory.close_dropped();
         done?
