@@ -116,7 +116,7 @@ fn compaction_keeps_nothing_of_batches_and_transactions_that_are_undone() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
+    for index in [IndexKind::Sorted, IndexKind::Hash] {
         let table = store.table(index.to_string().as_str(), index).unwrap();
         for key in 0..KEYS {
             table.upsert(key.to_be_bytes(), "true").unwrap();
