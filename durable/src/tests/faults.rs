@@ -144,7 +144,9 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
             }
         }
         Action::Move(_, from, to, money) => {
-            ACCOUNTS.iter().for_each(|table| create(&mut tables, &mut states, *table));
+            for table in ACCOUNTS {
+                create(&mut tables, &mut states, table);
+            }
             for (table, account, money) in [(ACCOUNTS[0], from, -money), (ACCOUNTS[1], to, *money)] {
                 let pairs = &mut tables.get_mut(&name(table)).expect("it was created").1;
                 let has = pairs.get(&key(*account)).map_or(0, |text| parsed(text));
