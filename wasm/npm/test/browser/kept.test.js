@@ -98,6 +98,28 @@ for (const storage of ['opfs', 'indexeddb']) {
 }
 
 for (const storage of ['opfs', 'indexeddb']) {
+  test(`a file goes out of a store and into another, with its transactions (${storage})`, async () => {
+    const { page, call } = await openWorker(context, address)
+    const [name, to] = [`out of ${storage}`, `into ${storage}`]
+    await call('open', name, { storage })
+    await call('write', 0, 10)
+    await call('move', 'key 1', 'key 10')
+    await call('flush')
+    await call('copy', name, to, { storage })
+    await assert.rejects(call('copy', name, to, { storage }), { code: 'TWINDEX_IO' })
+    await assert.rejects(call('copy', name, name, { storage }), { code: 'TWINDEX_IN_USE' })
+    await call('close')
+    await call('open', to, { storage })
+    assert.deepEqual(await Promise.all(['key 1', 'key 10', 'key 2'].map((key) => call('get', key))), [
+      undefined,
+      'moved',
+      'value 2',
+    ])
+    await page.close()
+  })
+}
+
+for (const storage of ['opfs', 'indexeddb']) {
   test(`stores are listed, renamed and removed (${storage})`, async () => {
     const { page, call } = await openWorker(context, address)
     const [name, to] = [`first/${storage}`, `second ${storage}`]

@@ -1,6 +1,6 @@
 // Runs in a page: a worker that has a store, and does what it is told.
 const source = `
-  import { check, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
+  import { check, exportFile, importFile, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
   let store
   const commands = {
     open: async (name, options) => {
@@ -11,6 +11,10 @@ const source = `
       const table = store.table('t')
       for (let at = from; at < to; at++) table.set('key ' + at, 'value ' + at)
     },
+    move: (from, to) => store.transaction((tx) => {
+      tx.table('t').delete(from)
+      tx.table('t').set(to, 'moved')
+    }),
     many: (from, to) => {
       store.table('t').upsertMany(Array.from({ length: to - from }, (_, at) => ['key ' + (from + at), 'many']))
     },
@@ -24,6 +28,10 @@ const source = `
     closeSync: () => store.closeSync(),
     list: (options) => list(options),
     remove: (name, options) => remove(name, options),
+    copy: async (name, to, options) => {
+      const file = await exportFile(name, options)
+      await importFile(to, new Blob([file]), options)
+    },
     rename: (name, to, options) => rename(name, to, options),
     check: async (name, options) => (await check(name, options)).damage,
     removeBase: (name) => new Promise((resolve) => (indexedDB.deleteDatabase(name).onsuccess = () => resolve())),
