@@ -1,5 +1,7 @@
 //! The classes `Transaction` and `TransactionTable`.
 
+use std::hint::black_box;
+use std::ops::Bound as End;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +11,7 @@ use pyo3::types::PyIterator;
 use pyo3::{PyTraverseError, PyVisit};
 use twindex::{Swap, Write};
 
-use crate::allocation::gather;
+use crate::allocation::{gather, with_room};
 use crate::arguments::{self, Amount, Count, Given};
 use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Failure, Result};
@@ -58,6 +60,7 @@ impl Running {
         &self,
         body: impl FnOnce(&mut twindex_durable::Transaction) -> twindex_durable::Result<T>,
     ) -> Result<T> {
+        check_memory()?;
         let done = {
             let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
             engine.as_deref_mut().map(body)
@@ -229,12 +232,47 @@ pub(crate) struct Part {
 
 type Encodings<'a> = (Encoded<'a>, Encoded<'a>);
 
+/// Fails where the system has no memory for the copies that a transaction makes of so many bytes.
+fn ask_for(bytes: usize) -> Result<()> {
+    /// Fewer find room in the reserve.
+    const SMALL: usize = 64 << 10;
+    const COPIES: usize = 3;
+    if bytes >= SMALL {
+        black_box(with_room::<u8>(bytes.saturating_mul(COPIES))?);
+    }
+    Ok(())
+}
+
 impl Part {
+    /// Asks for the memory of the key's value as it is, and of a new one.
+    fn ask(&self, key: &[u8], new: usize) -> Result<()> {
+        ask_for(self.table.in_memory().select_with(key, <[u8]>::len).unwrap_or(0).saturating_add(new))
+    }
+
+    /// The pairs of a range, once there is memory for them.
+    fn range(
+        &self,
+        (lower, upper): (End<&[u8]>, End<&[u8]>),
+        limit: usize,
+        down: bool,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut bytes = 0_usize;
+        self.table.in_memory().cursor((lower, upper))?.steps(down, limit, |key, value| {
+            bytes = bytes.saturating_add(key.len() + value.len());
+            true
+        });
+        ask_for(bytes)?;
+        self.running.with(|transaction| transaction.range(&self.table, (lower, upper), limit, down))
+    }
+
     fn select(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.ask(key, 0)?;
         self.running.with(|transaction| transaction.select(&self.table, key))
     }
 
     fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.ask(key, value.len())?;
         self.running.with(|transaction| transaction.write(write, &self.table, key, value))
     }
 
@@ -243,6 +281,7 @@ impl Part {
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.ask(key, new.map_or(0, <[u8]>::len))?;
         self.running.with(|transaction| {
             if transaction.select(&self.table, key)?.as_deref() != expected {
                 return Ok(false);
@@ -275,6 +314,7 @@ impl Engine for Part {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
+        self.ask(key, 0)?;
         self.running.with(|transaction| transaction.delete(&self.table, key))
     }
 
@@ -379,10 +419,7 @@ impl TransactionTable {
     ) -> Result<Vec<Pair<'py>>> {
         let part = self.open()?;
         let found = range.ends(&self.codecs.keys, |lower, upper| {
-            py.detach(|| {
-                part.running
-                    .with(|transaction| transaction.range(&part.table, (lower, upper), limit, reverse))
-            })
+            py.detach(|| part.range((lower, upper), limit, reverse))
         })??;
         let Codecs { keys, values } = &self.codecs;
         gather(
