@@ -26,10 +26,18 @@ function uncross(raw, region) {
 
 const same = (item) => item
 
+/** What was made of each codec: a transaction opens its tables anew. */
+const made = new WeakMap()
+
 /** A codec whose items cross. */
 export function crossing(codec) {
-  const { isBytes, show } = codec
   if (codec === str) return utf8
+  if (!made.has(codec)) made.set(codec, cross(codec))
+  return made.get(codec)
+}
+
+function cross(codec) {
+  const { isBytes, show } = codec
   return {
     ...codec,
     cross: isBytes ? crossBytes : same,
