@@ -212,7 +212,7 @@ use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 use sync::{Mutex, MutexGuard};
 
@@ -1024,7 +1024,16 @@ mod epoch {
     }
 
     fn own_writers(memory: &Memory) -> usize {
+        // Most often the thread has no pin at all.
+        if OWN.try_with(|own| own.get().pinned.load(Relaxed) == 0) == Ok(true) {
+            return 0;
+        }
         writers(memory).filter(|slot| slot.owner.load(Relaxed) == thread()).count()
+    }
+
+    /// Whether another thread may begin a pin without a fence. One that takes a slot later runs a fence with its first pin.
+    pub(super) fn has_others() -> bool {
+        slots().any(|slot| slot.taken.load(Relaxed) && slot.owner.load(Relaxed) != thread())
     }
 
     fn writers(memory: &Memory) -> impl Iterator<Item = &'static Slot> {
@@ -3354,41 +3363,55 @@ mod hash {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
         ) -> Boxed<bool> {
-            let shard = locked.shard;
             let Location { slot, steps, present } = location;
+            let old = segment.bucket(hash, steps.into()).refs[usize::from(slot)].load(Relaxed);
+            match decide(present.then(|| locked.shard.record(old).parts().1))? {
+                Change::Set(value) => {
+                    let new = self.add_record(locked, key, value.as_ref())?;
+                    self.put(location, segment, locked, hash, Some(new));
+                }
+                Change::Delete if present => self.put(location, segment, locked, hash, None),
+                Change::Delete | Change::Keep => return Ok(false),
+            }
+            Ok(true)
+        }
+
+        /// Leads a slot to a new record, or to none.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn put(
+            &self,
+            Location { slot, steps, present }: Location,
+            segment: Segment<'_>,
+            locked: &mut LockedShard<'_>,
+            hash: Hash,
+            new: Option<usize>,
+        ) {
+            let shard = locked.shard;
             let (slot, steps) = (usize::from(slot), usize::from(steps));
             let bucket = segment.bucket(hash, steps);
             let old = bucket.refs[slot].load(Relaxed);
-            let record = present.then(|| shard.record(old));
-            match decide(record.map(|record| record.parts().1))? {
-                Change::Set(value) => {
-                    let new = self.add_record(locked, key, value.as_ref())?;
-                    bucket.refs[slot].store(new as u32, Release);
-                    if let Some(record) = record {
-                        self.retire_record(locked, hash, old, record);
-                    } else {
-                        // A pair is counted before it can be found.
-                        shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
-                        segment.count_steps(hash, steps, true);
-                        bucket.flip_tag(slot, hash.tag());
-                    }
-                }
-                Change::Delete => {
-                    let Some(record) = record else { return Ok(false) };
-                    // H1: the ref stays, for readers that have seen the tag.
+            if let Some(new) = new {
+                bucket.refs[slot].store(new as u32, Release);
+                if present {
+                    self.retire_record(locked, hash, old, shard.record(old));
+                } else {
+                    // A pair is counted before it can be found.
+                    shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+                    segment.count_steps(hash, steps, true);
                     bucket.flip_tag(slot, hash.tag());
-                    segment.count_steps(hash, steps, false);
-                    let len = shard.len.load(Relaxed) - 1;
-                    shard.len.store(len, Relaxed);
-                    if len == locked.state().empty_at {
-                        self.emptied.store(true, Relaxed);
-                    }
-                    self.retire_record(locked, hash, old, record);
-                    self.free_unread(shard, locked.lane(), 2);
                 }
-                Change::Keep => return Ok(false),
+            } else {
+                // H1: the ref stays, for readers that have seen the tag.
+                bucket.flip_tag(slot, hash.tag());
+                segment.count_steps(hash, steps, false);
+                let len = shard.len.load(Relaxed) - 1;
+                shard.len.store(len, Relaxed);
+                if len == locked.state().empty_at {
+                    self.emptied.store(true, Relaxed);
+                }
+                self.retire_record(locked, hash, old, shard.record(old));
+                self.free_unread(shard, locked.lane(), 2);
             }
-            Ok(true)
         }
 
         // --- writing many
@@ -3504,6 +3527,31 @@ mod hash {
             space.closed = true;
             self.directory.store(Directory::NONE.cast_mut(), Release);
             true
+        }
+
+        // --- the changes of a transaction
+
+        /// Locks the shards of some keys, which a transaction sets or deletes. `None` if there are none, or one has just been split.
+        pub(super) fn lock_all<'c>(
+            &'c self,
+            writes: impl Iterator<Item = (&'c [u8], Option<&'c [u8]>)>,
+        ) -> Option<Changes<'c>> {
+            let number = |hash| {
+                let directory = self.directory();
+                (!directory.is_none()).then(|| directory.segment(hash).shard())
+            };
+            let (mut all, mut numbers) = (Vec::new(), 0_u64);
+            for (key, value) in writes {
+                let hash = self.hash(key);
+                numbers |= 1 << number(hash)?;
+                all.push(Planned { hash, key, value, place: None });
+            }
+            // In ascending order, as `close_if_empty` does.
+            let bits = (0..SHARDS).filter(|number| numbers >> number & 1 != 0);
+            let shards = bits.map(|number| Some(self.shard_at(number)?.lock())).collect::<Option<_>>()?;
+            let changes = Changes { index: self, shards, numbers, all };
+            let still = |change: &Planned<'_>| number(change.hash).is_some_and(|at| numbers >> at & 1 != 0);
+            changes.all.iter().all(still).then_some(changes)
         }
 
         // --- making and freeing records
@@ -4115,6 +4163,85 @@ mod hash {
                 }
             };
             self.queue_record(&mut locked, reference, record);
+        }
+    }
+
+    /// What a transaction changes in an index, under the locks of all shards that this concerns.
+    pub(super) struct Changes<'c> {
+        index: &'c HashIndex,
+        /// A bit for each of the shards, and the shards.
+        numbers: u64,
+        shards: Vec<LockedShard<'c>>,
+        all: Vec<Planned<'c>>,
+    }
+
+    struct Planned<'c> {
+        hash: Hash,
+        key: &'c [u8],
+        value: Option<&'c [u8]>,
+        /// Its slot, and the new record.
+        place: Option<(Segment<'c>, Location, Option<usize>)>,
+    }
+
+    const _: () = assert!(SHARDS <= u64::BITS as usize);
+
+    impl Changes<'_> {
+        /// Whether this is the lock of one of the shards.
+        pub(super) fn holds(&self, word: *const AtomicU64) -> bool {
+            self.shards.iter().any(|locked| ptr::eq(&raw const locked.shard.lock.0, word))
+        }
+
+        /// Makes all records, so that nothing can fail any more. Returns whether it could without growing a segment.
+        pub(super) fn prepare(&mut self) -> bool {
+            let mut joined: Vec<Segment<'_>> = Vec::new();
+            for change in &mut self.all {
+                let (index, hash) = (self.index, change.hash);
+                let segment = loop {
+                    let segment = index.directory().segment(hash);
+                    let shard = index.shard(segment);
+                    match index.heap.memory.has_snapshots().then(|| index.before_write(shard, segment, hash))
+                    {
+                        None | Some(None) => break segment,
+                        Some(Some(Attempt::Retry)) => {}
+                        Some(Some(_)) => return false,
+                    }
+                };
+                let below = self.numbers & ((1 << segment.shard()) - 1);
+                let locked = &mut self.shards[below.count_ones() as usize];
+                let Some(location) = segment.locate(locked.shard, hash, change.key) else { return false };
+                // Two new pairs might take the same slot.
+                if change.value.is_some() && !location.present {
+                    if joined.contains(&segment) {
+                        return false;
+                    }
+                    joined.push(segment);
+                }
+                let new = change.value.map(|value| index.add_record(locked, change.key, value)).transpose();
+                let Ok(new) = new else { return false };
+                change.place = Some((segment, location, new));
+            }
+            true
+        }
+
+        /// Does what was prepared, or takes that back, and gives up the locks.
+        pub(super) fn end(mut self, done: bool) {
+            let index = self.index;
+            for change in self.all {
+                let Some((segment, location, new)) = change.place else { continue };
+                let below = self.numbers & ((1 << segment.shard()) - 1);
+                let locked = &mut self.shards[below.count_ones() as usize];
+                if done && (new.is_some() || location.present) {
+                    index.put(location, segment, locked, change.hash, new);
+                } else if let Some(new) = new {
+                    let record = locked.shard.record(new as u32);
+                    index.queue_record(locked, new as u32, record);
+                }
+            }
+            let due = self.shards.iter().any(|locked| locked.due);
+            drop(self.shards);
+            if due {
+                index.maintain();
+            }
         }
     }
 
@@ -8663,7 +8790,9 @@ impl Memory {
             let mut closed = Reopen(word, word.load(Relaxed));
             word.store(closed.1 | CLOSED, Relaxed);
             // Either a writer's pin is seen below, or the writer sees that the store is closed.
-            let mut turns = if platform::barrier::heavy() { 0 } else { TURNS };
+            sync::atomic::fence(SeqCst);
+            let seen = !epoch::has_others() || platform::barrier::heavy();
+            let mut turns = if seen { 0 } else { TURNS };
             while turns < TURNS && epoch::has_writers(self) {
                 wait(&mut turns);
             }
@@ -9116,8 +9245,15 @@ impl IntoIterator for &SnapshotTable {
 // The life of a transaction. It holds no lock and no pin. Each read copies what it finds, and remembers a word that changes
 // with every write there: the version of the shard's lock, or the state of the leaf. After each read all those words are
 // compared. If one has changed, everything is read again until all of it holds at one moment, or else the transaction has met
-// a conflict. Writes stay in the transaction. The commit keeps out all writers, as opening a snapshot does, compares what was read
-// with what is there, and writes. A failed write is undone while they are still kept out.
+// a conflict. Writes stay in the transaction.
+//
+// A commit to hash tables locks the shards that it writes to, in order. If all words are as they were, nothing that it read can
+// have changed, and nobody who compares words later can miss what it writes. It makes the records, which may fail, and then
+// leads the slots to them, which cannot. (`commit_in_place`)
+//
+// Where that does not do, because a segment has to grow, a table is sorted or a log wants all in its order, the commit keeps out
+// all writers, as opening a snapshot does, compares what was read with what is there, and writes. A failed write is undone
+// while they are still kept out. (`commit_with`)
 //
 // - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
 //   index. (Lock, S5)
@@ -9136,11 +9272,9 @@ const RUNS: usize = 1000;
 pub struct Transaction {
     store: Store,
     tables: Vec<Touched>,
-    /// What was read, and how the word looked like.
-    reads: BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>,
     ranges: Vec<ReadRange>,
-    words: BTreeMap<*const AtomicU64, u64>,
-    writes: BTreeMap<(usize, Vec<u8>), Option<Vec<u8>>>,
+    /// The words of what was read, as they looked then.
+    words: Vec<Word>,
     conflict: bool,
 }
 
@@ -9151,6 +9285,20 @@ unsafe impl Send for Transaction {}
 struct Touched {
     table: Table,
     index: Indexed,
+    pairs: BTreeMap<Vec<u8>, Used>,
+}
+
+/// What a transaction read under a key, and what it is to write there. `None` within stands for no pair.
+#[derive(Default)]
+struct Used {
+    read: Option<Option<Vec<u8>>>,
+    write: Option<Option<Vec<u8>>>,
+}
+
+impl Used {
+    fn value(&self) -> Option<&[u8]> {
+        self.write.as_ref().or(self.read.as_ref())?.as_deref()
+    }
 }
 
 enum Indexed {
@@ -9164,12 +9312,6 @@ struct ReadRange {
     limit: usize,
     down: bool,
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-/// What was read, and the words that change with it.
-struct Watched<T> {
-    found: T,
-    words: Vec<Word>,
 }
 
 /// A word that changes with every write, and how it was.
@@ -9225,10 +9367,8 @@ impl Store {
         Transaction {
             store: self.clone(),
             tables: Vec::new(),
-            reads: BTreeMap::new(),
             ranges: Vec::new(),
-            words: BTreeMap::new(),
-            writes: BTreeMap::new(),
+            words: Vec::new(),
             conflict: false,
         }
     }
@@ -9271,22 +9411,27 @@ impl Touched {
         }
     }
 
-    /// The value of a key. `None` if the table has another index now.
-    fn read(&self, key: &[u8]) -> Option<Watched<Option<Vec<u8>>>> {
+    /// The value of a key, and its word. `None` if the table has another index now.
+    fn read(&self, key: &[u8]) -> Option<(Option<Vec<u8>>, Word)> {
         let _pinned = self.table.pin();
-        let (found, word) = match &self.index {
+        let watched = match &self.index {
             Indexed::Hash(index) => index.watch(key),
             Indexed::Sorted(index) => index.watch(key),
         };
-        self.is_current().then(|| Watched { found, words: vec![word] })
+        self.is_current().then_some(watched)
     }
 
-    fn read_range(&self, range: &ReadRange) -> Option<Watched<Vec<OwnedPair>>> {
+    fn read_range(&self, range: &ReadRange) -> Option<(Vec<OwnedPair>, Vec<Word>)> {
         let Indexed::Sorted(index) = &self.index else { return None };
         let _pinned = self.table.pin();
         let bounds = (as_slice(&range.bounds.0), as_slice(&range.bounds.1));
-        let (found, words) = index.watch_range(bounds, range.limit, range.down);
-        self.is_current().then_some(Watched { found, words })
+        let watched = index.watch_range(bounds, range.limit, range.down);
+        self.is_current().then_some(watched)
+    }
+
+    /// What is to be written.
+    fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.pairs.iter().filter_map(|(key, used)| Some((key.as_slice(), used.write.as_ref()?.as_deref())))
     }
 }
 
@@ -9315,7 +9460,7 @@ impl Transaction {
         if self.words.is_empty() {
             let batches = &self.store.inner.memory.snapshots.batches;
             // W2. While one is under way, the word never looks like that.
-            self.words.insert(batches, batches.load(Acquire) & !UNDER_WAY);
+            self.words.push((batches, batches.load(Acquire) & !UNDER_WAY));
         }
         if let Some(at) = self.tables.iter().position(|own| Arc::ptr_eq(&own.table.inner, &table.inner)) {
             return Ok(at);
@@ -9324,25 +9469,29 @@ impl Transaction {
             return Err(Error::NoTable { name: table.name().into() });
         }
         table.check_not_dropped()?;
-        self.tables.push(Touched { table: table.clone(), index: table.hold() });
+        self.tables.push(Touched { table: table.clone(), index: table.hold(), pairs: BTreeMap::new() });
         Ok(self.tables.len() - 1)
     }
 
-    /// Whether all words are as they were seen.
-    fn is_unchanged(&self) -> bool {
-        // SAFETY: W1.
-        let same = self.words.iter().all(|(&word, &seen)| unsafe { &*word }.load(Acquire) == seen);
+    /// Whether all words are as they were seen, or locked since by the caller, who says which those are.
+    fn is_unchanged(&self, held: impl Fn(*const AtomicU64) -> bool) -> bool {
+        let same = self.words.iter().all(|&(word, seen)| {
+            // SAFETY: W1.
+            let now = unsafe { &*word }.load(Acquire);
+            now == seen || now == seen + 1 && held(word)
+        });
         // Emptying a table changes no word, but puts another index in place, for good.
         same && self.tables.iter().all(Touched::is_current)
     }
 
-    /// Remembers the words of a read. Returns whether all that was read holds at this moment.
-    fn remember(&mut self, words: Vec<Word>) -> bool {
-        let mut same = true;
-        for (word, seen) in words {
-            same &= *self.words.entry(word).or_insert(seen) == seen;
+    /// Remembers the word of a read. Returns whether all that was read holds at this moment.
+    fn remember(&mut self, (word, seen): Word) -> bool {
+        match self.words.iter().find(|known| known.0 == word) {
+            Some(known) if known.1 != seen => return false,
+            Some(_) => {}
+            None => self.words.push((word, seen)),
         }
-        same && self.is_unchanged()
+        self.is_unchanged(|_| false)
     }
 
     /// Reads all again until it holds at one moment. A conflict if something has changed. If others write too much, or batches are
@@ -9375,27 +9524,27 @@ impl Transaction {
         if seen & UNDER_WAY != 0 {
             return Ok(false);
         }
-        self.words = BTreeMap::from([(ptr::from_ref(batches), seen)]);
-        match self.check_values() {
-            Some(words) => Ok(self.remember(words)),
-            None => self.conflict(),
-        }
+        let Some(mut words) = self.check_values() else { return self.conflict() };
+        words.push((batches, seen));
+        words.sort_unstable();
+        words.dedup();
+        self.words = words;
+        Ok(self.is_unchanged(|_| false))
     }
 
     /// Compares all that was read with what is there. Returns the words to watch; `None` if something differs.
     fn check_values(&self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
-        for ((table, key), value) in &self.reads {
-            match self.tables[*table].read(key) {
-                Some(watched) if watched.found == *value => words.extend(watched.words),
-                _ => return None,
+        for touched in &self.tables {
+            for (key, used) in &touched.pairs {
+                let Some(value) = &used.read else { continue };
+                let (found, word) = touched.read(key)?;
+                words.push((found == *value).then_some(word)?);
             }
         }
         for range in &self.ranges {
-            match self.tables[range.table].read_range(range) {
-                Some(watched) if watched.found == range.pairs => words.extend(watched.words),
-                _ => return None,
-            }
+            let (found, seen) = self.tables[range.table].read_range(range)?;
+            words.extend((found == range.pairs).then_some(seen)?);
         }
         Some(words)
     }
@@ -9404,25 +9553,25 @@ impl Transaction {
 
     /// A copy of the key's value, or `None` where the key is absent.
     pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let place = (self.touch(table)?, key.as_ref().to_vec());
-        check_key(&place.1)?;
-        if let Some(own) = self.writes.get(&place).or_else(|| self.reads.get(&place)) {
-            return Ok(own.clone());
-        }
-        let Some(watched) = self.tables[place.0].read(&place.1) else {
-            return self.conflict();
-        };
-        let value = watched.found;
-        self.reads.insert(place, value.clone());
-        if !self.remember(watched.words) {
-            self.settle()?;
-        }
-        Ok(value)
+        Ok(self.look(table, key.as_ref())?.map(<[u8]>::to_vec))
     }
 
     /// Whether the key is there.
     pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.select(table, key)?.is_some())
+        Ok(self.look(table, key.as_ref())?.is_some())
+    }
+
+    fn look(&mut self, table: &Table, key: &[u8]) -> Result<Option<&[u8]>> {
+        let at = self.touch(table)?;
+        check_key(key)?;
+        if !self.tables[at].pairs.contains_key(key) {
+            let Some((value, word)) = self.tables[at].read(key) else { return self.conflict() };
+            self.tables[at].pairs.insert(key.to_vec(), Used { read: Some(value), write: None });
+            if !self.remember(word) {
+                self.settle()?;
+            }
+        }
+        Ok(self.tables[at].pairs.get(key).and_then(Used::value))
     }
 
     /// Up to `limit` pairs of a sorted table with keys in `range`, upwards or `down`. A pair that another thread puts among them
@@ -9439,24 +9588,25 @@ impl Transaction {
         let number = self.touch(table)?;
         let (start, end) = range.key_bounds();
         let bounds = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
-        let is_own = |(place, _): &(&(usize, Vec<u8>), &Option<Vec<u8>>)| {
+        let is_own = |(key, _): &(&[u8], Option<&[u8]>)| {
             use std::ops::RangeBounds;
-            place.0 == number && (as_slice(&bounds.0), as_slice(&bounds.1)).contains(place.1.as_slice())
+            (as_slice(&bounds.0), as_slice(&bounds.1)).contains(*key)
         };
-        let own: Vec<_> = (self.writes.iter().filter(is_own))
-            .map(|((_, key), value)| (key.clone(), value.clone()))
+        let own: Vec<_> = (self.tables[number].writes().filter(is_own))
+            .map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec)))
             .collect();
         // Own deletes may take so many away.
         let wanted = limit.saturating_add(own.len());
         let mut read = ReadRange { table: number, bounds, limit: wanted, down, pairs: Vec::new() };
-        let Some(watched) = self.tables[number].read_range(&read) else {
+        let Some((found, words)) = self.tables[number].read_range(&read) else {
             return self.conflict();
         };
-        read.pairs = watched.found;
+        read.pairs = found;
         let mut pairs: BTreeMap<_, _> =
             read.pairs.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
         self.ranges.push(read);
-        if !self.remember(watched.words) {
+        self.words.extend(words);
+        if !self.is_unchanged(|_| false) {
             self.settle()?;
         }
         pairs.extend(own);
@@ -9469,8 +9619,11 @@ impl Transaction {
     fn set(&mut self, table: &Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         check_key(key)?;
         value.as_deref().map_or(Ok(()), check_value)?;
-        let place = (self.touch(table)?, key.to_vec());
-        self.writes.insert(place, value);
+        let pairs = &mut { self.touch(table).map(|at| &mut self.tables[at]) }?.pairs;
+        match pairs.get_mut(key) {
+            Some(used) => used.write = Some(value),
+            None => _ = pairs.insert(key.to_vec(), Used { read: None, write: Some(value) }),
+        }
         Ok(())
     }
 
@@ -9518,26 +9671,74 @@ impl Transaction {
     /// As [`Table::increment`].
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let key = key.as_ref();
-        let old = self.select(table, key)?;
-        let sum = old.map_or(Ok(by), |text| incremented(&text, by))?;
+        let old = self.look(table, key)?;
+        let sum = old.map_or(Ok(by), |text| incremented(text, by))?;
         self.set(table, key, Some(sum.to_string().into_bytes()))?;
         Ok(sum)
     }
 
     /// What a commit would write: table, key, and the value or `None` for a delete.
     pub fn writes(&self) -> impl Iterator<Item = (&Table, &[u8], Option<&[u8]>)> {
-        let table = |number: usize| &self.tables[number].table;
-        self.writes
+        self.tables
             .iter()
-            .map(move |((number, key), value)| (table(*number), key.as_slice(), value.as_deref()))
+            .flat_map(|touched| touched.writes().map(move |(key, value)| (&touched.table, key, value)))
     }
 
     // --- the commit
 
     /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
     /// [`Error::Conflict`]. After any error nothing is written.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
+        const ROUNDS: usize = 8;
+        for _ in 0..if self.conflict { 0 } else { ROUNDS } {
+            match self.commit_in_place() {
+                Some(true) => return Ok(()),
+                Some(false) => self.settle()?,
+                None => break,
+            }
+        }
         self.commit_with(|| Ok(()), |_, _| ()).map(drop)
+    }
+
+    /// Writes all under the locks of the shards that this concerns. Returns whether it did, or else something has changed. `None` if
+    /// it takes more than that.
+    fn commit_in_place(&self) -> Option<bool> {
+        /// More writes would hold many locks for long.
+        const MOST: usize = 64;
+        let memory = &self.store.inner.memory;
+        if epoch::is_writing(memory) {
+            return None;
+        }
+        let pinned = memory.enter();
+        let mut tables = Vec::new();
+        for touched in &self.tables {
+            match &touched.index {
+                _ if touched.table.check_not_dropped().is_err() => return None,
+                Indexed::Hash(index) if touched.writes().next().is_some() => tables.push((touched, index)),
+                Indexed::Sorted(_) if touched.writes().next().is_some() => return None,
+                _ => {}
+            }
+        }
+        // The indexes come in the order of their addresses, so that no two commits wait for each other.
+        tables.sort_unstable_by_key(|(_, index)| Arc::as_ptr(index).addr());
+        let writes: usize = tables.iter().map(|(touched, _)| touched.writes().count()).sum();
+        if writes == 0 || writes > MOST {
+            return None;
+        }
+        let locked = tables.iter().map(|(touched, index)| index.lock_all(touched.writes()));
+        let mut locked: Vec<_> = locked.collect::<Option<_>>()?;
+        // Of two commits that each read what the other one locks, one sees the other's lock.
+        sync::atomic::fence(SeqCst);
+        let same = self.is_unchanged(|word| locked.iter().any(|changes| changes.holds(word)));
+        let ready = same && locked.iter_mut().all(hash::Changes::prepare);
+        locked.into_iter().for_each(|changes| changes.end(ready));
+        drop(pinned);
+        for (touched, index) in tables {
+            if take_flag(&index.emptied) {
+                touched.table.renew_if_empty();
+            }
+        }
+        (ready || !same).then_some(ready)
     }
 
     /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done or
@@ -9552,21 +9753,20 @@ impl Transaction {
         if self.conflict {
             return self.conflict();
         }
-        if self.writes.is_empty() {
+        if self.writes().next().is_none() {
             // All that was read held at one moment.
             return Ok(None);
         }
-        let store = self.store.clone();
-        let memory = &store.inner.memory;
+        let memory = Arc::clone(&self.store.inner.memory);
         let done = memory.without_writers(|_| {
             // Within it, this thread's writes do not wait.
-            let _writing = epoch::pin_to_write(memory);
+            let _writing = epoch::pin_to_write(&memory);
             check()?;
             for touched in &self.tables {
                 touched.table.check_not_dropped()?;
             }
             let same = self.tables.iter().all(Touched::is_current)
-                && (self.is_unchanged() || self.check_values().is_some());
+                && (self.is_unchanged(|_| false) || self.check_values().is_some());
             if !same {
                 return self.conflict();
             }
@@ -9581,20 +9781,25 @@ impl Transaction {
 
     /// Writes all, or nothing. No other thread writes.
     fn apply(&self) -> Result<()> {
-        let mut before = Vec::new();
+        let mut before: Vec<(&Table, &[u8], Cow<'_, Option<Vec<u8>>>)> = Vec::new();
         let put = |table: &Table, key: &[u8], value: Option<&[u8]>| match value {
             Some(value) => table.upsert(key, value),
             None => table.delete(key).map(drop),
         };
-        for (table, key, value) in self.writes() {
-            before.push((table, key, table.select(key)));
-            if let Err(error) = put(table, key, value) {
+        let all =
+            self.tables.iter().flat_map(|touched| touched.pairs.iter().map(move |pair| (touched, pair)));
+        for (Touched { table, .. }, (key, Used { read, write })) in all {
+            let Some(value) = write else { continue };
+            let old = read.as_ref().map_or_else(|| Cow::Owned(table.select(key)), Cow::Borrowed);
+            before.push((table, key, old));
+            if let Err(error) = put(table, key, value.as_deref()) {
                 before.pop();
                 // The old values fitted before. On the way there they may need room beside the new ones.
                 let memory = &self.store.inner.memory;
                 let limit = memory.limit.swap(usize::MAX, Relaxed);
-                let put_back =
-                    |(table, key, old): &(&Table, &[u8], Option<Vec<u8>>)| put(table, key, old.as_deref());
+                let put_back = |(table, key, old): &(&Table, &[u8], Cow<'_, Option<Vec<u8>>>)| {
+                    put(table, key, old.as_deref()).map(drop)
+                };
                 // The others are undone even where one fails.
                 let undone = before.iter().rev().map(put_back).fold(Ok(()), Result::and);
                 memory.limit.store(limit, Relaxed);
@@ -9614,8 +9819,8 @@ impl Drop for Transaction {
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
-            .field("reads", &(self.reads.len() + self.ranges.len()))
-            .field("writes", &self.writes.len())
+            .field("ranges", &self.ranges.len())
+            .field("writes", &self.writes().count())
             .finish_non_exhaustive()
     }
 }

@@ -26,7 +26,7 @@ fn durability(persistence: Persistence) -> Durability {
 }
 
 /// What opens a file, whose log is left to grow so that no compaction falls into what is measured.
-fn options(persistence: Persistence) -> twindex_durable::Options {
+pub fn options(persistence: Persistence) -> twindex_durable::Options {
     twindex_durable::Options::new().durability(durability(persistence)).compact_by_hand(true)
 }
 

@@ -13,12 +13,13 @@ mod files;
 mod lmdb;
 mod maps;
 mod redis;
+mod snapshots;
 
 use std::process::ExitCode;
 
 use twindex_benches::{System, usual};
 
-const HERE: [System; 31] = [
+const HERE: [System; 38] = [
     System::hash::<maps::Sharded>(),
     System::hash::<maps::Papaya>(),
     System::hash::<maps::Scc>(),
@@ -47,6 +48,13 @@ const HERE: [System; 31] = [
             ("follow", files::follow),
         ],
     ),
+    System::hash::<snapshots::Snapshotted>(),
+    System::sorted::<snapshots::Snapshotted>(),
+    System::sorted::<snapshots::Redb>(),
+    System::special("twindex", &[("snapshots", snapshots::costs), ("transactions", snapshots::transactions)]),
+    System::special("lmdb", &[("transactions", snapshots::transactions)]),
+    System::special("redb", &[("transactions", snapshots::transactions)]),
+    System::special("twindex-file", &[("transactions", snapshots::transactions)]),
     System::special("lmdb", &[("file", files::lmdb_file)]),
     System::special("redis", &[("file", files::redis_file)]),
     System::special("twindex", &[("cache-pauses", caches::pauses)]),

@@ -1,0 +1,505 @@
+//! Snapshots and transactions: reads in a snapshot, what an open one costs writers and memory, and transfers between accounts.
+
+use std::ops::Bound;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use heed::types::Bytes;
+use redb::{ReadableDatabase, ReadableTable};
+use twindex_benches::{
+    Clock, Fallible, Index, Job, KeyList, Options, Peer, Persistence, Record, Session, SortedSession, Unit,
+    claim_memory, fill_value, median, shared,
+};
+
+/// How long transfers are made. In a test it is enough that they end.
+const TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5 } else { 2000 });
+
+fn index(options: &Options) -> twindex::Index {
+    if options.index == Index::Hash { twindex::Index::Hash } else { twindex::Index::Sorted }
+}
+
+// --- reading in a snapshot
+
+/// A table that is read through a snapshot, which the first read after a write opens.
+pub struct Snapshotted(twindex::Store, twindex::Table);
+
+pub struct Reader<'p>(&'p Snapshotted, Option<twindex::SnapshotTable>);
+
+impl Reader<'_> {
+    fn read(&mut self) -> &twindex::SnapshotTable {
+        let open = || self.0.0.snapshot().and_then(|snapshot| snapshot.table("pairs"));
+        self.1.get_or_insert_with(|| open().expect("a snapshot opens"))
+    }
+}
+
+impl Peer for Snapshotted {
+    const NAME: &'static str = "twindex-snapshot";
+    shared!(Reader<'p>, |peer| Reader(peer, None));
+
+    fn open(options: &Options) -> Self {
+        let store = twindex::Store::new();
+        let table = store.table("pairs", index(options)).expect("the name is valid");
+        Self(store, table)
+    }
+
+    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
+        None
+    }
+}
+
+impl Session for Reader<'_> {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.1 = None;
+        self.0.1.insert(key, value).expect("there is no memory limit")
+    }
+
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.1 = None;
+        self.0.1.replace(key, value).expect("there is no memory limit")
+    }
+
+    fn delete(&mut self, key: &[u8]) -> bool {
+        self.1 = None;
+        self.0.1.delete(key).expect("the key is not too long")
+    }
+
+    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.read().select_with(key, read)
+    }
+
+    fn select_many(&mut self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+        self.read().select_many(keys, read);
+    }
+}
+
+impl SortedSession for Reader<'_> {
+    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        let mut cursor = self.read().cursor(first..);
+        let mut count = 0;
+        while count < limit
+            && let Some((key, value)) = cursor.scan_asc_next()
+        {
+            read(key, value);
+            count += 1;
+        }
+        count
+    }
+
+    fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.read().cursor(first..).scan_asc_next_many(limit, read)
+    }
+}
+
+/// redb in memory, without durability. One thread writes at a time.
+pub struct Redb(redb::Database);
+
+type RedbTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
+pub struct RedbSession<'p>(&'p Redb, Option<RedbTable>);
+
+const PAIRS: redb::TableDefinition<&[u8], &[u8]> = redb::TableDefinition::new("pairs");
+
+impl Redb {
+    fn new() -> Self {
+        let backend = redb::backends::InMemoryBackend::new();
+        let database = redb::Database::builder().set_cache_size(4 << 30).create_with_backend(backend);
+        Self(database.expect("redb makes a database"))
+    }
+
+    fn write<R>(&self, work: impl FnOnce(&mut redb::Table<'_, &[u8], &[u8]>) -> R) -> R {
+        let mut txn = self.0.begin_write().expect("redb begins");
+        txn.set_durability(redb::Durability::None).expect("redb takes it");
+        let done = work(&mut txn.open_table(PAIRS).expect("redb opens its table"));
+        txn.commit().expect("redb commits");
+        done
+    }
+}
+
+impl Peer for Redb {
+    const NAME: &'static str = "redb";
+    shared!(RedbSession<'p>, |peer| RedbSession(peer, None));
+
+    fn open(_: &Options) -> Self {
+        Self::new()
+    }
+
+    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
+        None
+    }
+}
+
+impl RedbSession<'_> {
+    fn read(&mut self) -> &RedbTable {
+        let begin = || self.0.0.begin_read().expect("redb begins").open_table(PAIRS);
+        self.1.get_or_insert_with(|| begin().expect("redb opens its table"))
+    }
+
+    fn write<R>(&mut self, work: impl FnOnce(&mut redb::Table<'_, &[u8], &[u8]>) -> R) -> R {
+        self.1 = None;
+        self.0.write(work)
+    }
+}
+
+impl Session for RedbSession<'_> {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.write(|table| table.insert(key, value).expect("redb inserts").is_none())
+    }
+
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.write(|table| table.insert(key, value).expect("redb inserts").is_some())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> bool {
+        self.write(|table| table.remove(key).expect("redb removes").is_some())
+    }
+
+    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.read().get(key).expect("redb gets").map(|value| read(value.value()))
+    }
+
+    fn insert_many(&mut self, pairs: &[(&[u8], &[u8])]) -> usize {
+        let insert = |table: &mut redb::Table<'_, &[u8], &[u8]>, (key, value): &(&[u8], &[u8])| {
+            table.insert(*key, *value).expect("redb inserts").is_none()
+        };
+        self.write(|table| pairs.iter().filter(|pair| insert(table, pair)).count())
+    }
+}
+
+impl SortedSession for RedbSession<'_> {
+    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        let range = (Bound::Included(first), Bound::Unbounded);
+        let pairs = self.read().range::<&[u8]>(range).expect("redb opens a range").take(limit);
+        let pairs = pairs.map(|pair| pair.expect("redb reads on"));
+        pairs.map(|(key, value)| read(key.value(), value.value())).count()
+    }
+}
+
+// --- what an open snapshot costs
+
+/// Figures open, wait, writes, memory and kept: the time to open one and the longest write meanwhile, beside the longest without;
+/// writes before, while and after segments are copied; bytes after increments; bytes after all was replaced.
+pub fn costs(job: &Job<'_>) -> Fallible<Vec<Record>> {
+    let keys = job.keys(0)?;
+    claim_memory((keys.bytes() + keys.len() * (job.value_bytes() + 250)) as u64);
+    let peer = Snapshotted::open(job.options);
+    let Snapshotted(store, table) = &peer;
+    let mut value = vec![0; job.value_bytes()];
+    for (number, key) in keys.pairs(0..keys.len()) {
+        fill_value(number, &mut value);
+        assert!(table.insert(key, &value)?, "a key was there before");
+    }
+    let mut records = Vec::new();
+    if job.wants("open") {
+        for opens in [false, true] {
+            records.extend(opening(job, store, table, &keys, opens));
+        }
+    }
+    if job.wants("writes") {
+        records.extend(writes(job, store, table, &keys));
+    }
+    if job.wants("memory") {
+        let counters = store.table("counters", twindex::Index::Hash)?;
+        for (figure, count, times) in [("one key", 1, 10 * keys.len()), ("1,000 keys", 1000, keys.len())] {
+            let name = |at: usize| format!("{figure} {}", at % count);
+            (0..count).try_for_each(|at| counters.increment(name(at), 1).map(drop))?;
+            let (_snapshot, before) = (store.snapshot()?, store.memory());
+            for at in 0..times {
+                counters.increment(name(at), 1)?;
+            }
+            let more = store.memory().saturating_sub(before) as f64;
+            records.push(job.record(format!("bytes more, {figure}"), Unit::Bytes, more));
+        }
+    }
+    if job.wants("kept") {
+        let before = store.memory() as f64 / keys.len() as f64;
+        records.push(job.record("bytes a pair, live", Unit::Bytes, before));
+        let snapshots: Vec<_> = (0..100)
+            .map(|at| {
+                let (_, key) = keys.pairs(at % keys.len()..at % keys.len() + 1).next().expect("a key");
+                table.upsert(key, [at as u8; 16])?;
+                store.snapshot()
+            })
+            .collect::<Result<_, _>>()?;
+        let kept = snapshots.last().cloned();
+        drop(snapshots);
+        for times in ["once", "twice"] {
+            for (number, key) in keys.pairs(0..keys.len()) {
+                fill_value(number + 1, &mut value);
+                table.upsert(key, &value)?;
+            }
+            let bytes = store.memory() as f64 / keys.len() as f64;
+            records.push(job.record(format!("bytes a pair, replaced {times}"), Unit::Bytes, bytes));
+        }
+        drop(kept);
+    }
+    Ok(records)
+}
+
+/// Two threads write, and a third one opens a hundred snapshots, or waits as long. A wait is in the processor's time of the
+/// writer's thread, as the system interrupts a writer for longer than that.
+fn opening(
+    job: &Job<'_>,
+    store: &twindex::Store,
+    table: &twindex::Table,
+    keys: &KeyList,
+    opens: bool,
+) -> Vec<Record> {
+    let (done, begin) = (AtomicBool::new(false), Barrier::new(3));
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|group| {
+                let (done, begin) = (&done, &begin);
+                scope.spawn(move || {
+                    let mut longest = Vec::new();
+                    begin.wait();
+                    let group = keys.group(group, 2);
+                    for position in std::iter::repeat_with(|| group.clone()).flatten() {
+                        let start = Clock::Processor.now();
+                        table.upsert(keys.key(position), b"sixteen bytes...").expect("there is no limit");
+                        longest.push(Clock::Processor.since(start).as_nanos() as f64);
+                        if longest.len() > 1 << 16 {
+                            longest.sort_unstable_by(|one, other| other.total_cmp(one));
+                            longest.truncate(64);
+                        }
+                        if done.load(Relaxed) {
+                            break;
+                        }
+                    }
+                    longest.into_iter().fold(0.0, f64::max)
+                })
+            })
+            .collect();
+        begin.wait();
+        let mut times = Vec::new();
+        for _ in 0..if cfg!(debug_assertions) { 3 } else { 100 } {
+            thread::sleep(Duration::from_millis(2));
+            if opens {
+                let start = Instant::now();
+                let snapshot = store.snapshot().expect("it opens");
+                times.push(start.elapsed().as_nanos() as f64);
+                drop(snapshot);
+            }
+        }
+        done.store(true, Relaxed);
+        let longest = writers.into_iter().map(|writer| writer.join().expect("it writes")).fold(0.0, f64::max);
+        if opens {
+            let worst = times.iter().copied().fold(0.0, f64::max);
+            vec![
+                job.record("open, median", Unit::Nanoseconds, median(times)),
+                job.record("open, longest", Unit::Nanoseconds, worst),
+                job.record("longest write while it opens", Unit::Nanoseconds, longest),
+            ]
+        } else {
+            vec![job.record("longest write without", Unit::Nanoseconds, longest)]
+        }
+    })
+}
+
+/// Replaces values in random order. While a snapshot opens anew, the first sixty-fourth of the writes copies nearly all segments.
+fn writes(job: &Job<'_>, store: &twindex::Store, table: &twindex::Table, keys: &KeyList) -> Vec<Record> {
+    let mut value = vec![0; job.value_bytes()];
+    let mut replace = |figure: &str, positions: std::ops::Range<usize>| {
+        let start = Instant::now();
+        for (number, key) in keys.pairs(positions.clone()) {
+            fill_value(number, &mut value);
+            table.upsert(key, &value).expect("there is no limit");
+        }
+        job.rate(figure, positions.len(), start.elapsed())
+    };
+    let (first, all) = (keys.len() / 64, keys.len());
+    // The first pass finds room that deletes and older values have left.
+    replace("", 0..all);
+    let mut records = vec![replace("writes without, first", 0..first), replace("writes without", first..all)];
+    let snapshot = store.snapshot().expect("it opens");
+    records.push(replace("writes while copying", 0..first));
+    records.push(replace("writes after copying", first..all));
+    drop(snapshot);
+    records
+}
+
+// --- transactions
+
+/// Accounts between which money is moved: two reads and two writes, as one transaction.
+trait Bank: Sync {
+    fn transfer(&self, from: &[u8], to: &[u8]);
+    fn fill(&self, keys: &KeyList);
+    fn balance(&self, key: &[u8]) -> u64;
+}
+
+const BALANCE: u64 = 1 << 40;
+
+fn account(balance: u64) -> [u8; 16] {
+    let mut value = [7; 16];
+    value[..8].copy_from_slice(&balance.to_le_bytes());
+    value
+}
+
+fn balance(value: &[u8]) -> u64 {
+    u64::from_le_bytes(*value.first_chunk().expect("a balance has eight bytes"))
+}
+
+macro_rules! twindex_bank {
+    ($name:ident, $store:ty, $table:ty, $error:ty, $($none:ident)?) => {
+        struct $name($store, $table);
+
+        impl Bank for $name {
+            fn transfer(&self, from: &[u8], to: &[u8]) {
+                let done = self.0.transaction(|tx| {
+                    let [one, two] =
+                        [tx.select(&self.1, from)?, tx.select(&self.1, to)?].map(|value| balance(&value.expect("an account")));
+                    tx.upsert(&self.1, from, account(one - 1))?;
+                    tx.upsert(&self.1, to, account(two + 1))?;
+                    Ok::<_, $error>(())
+                });
+                done.expect("it commits");
+            }
+
+            fn fill(&self, keys: &KeyList) {
+                for (_, key) in keys.pairs(0..keys.len()) {
+                    self.1.upsert(key, account(BALANCE)).expect("there is no limit");
+                }
+            }
+
+            fn balance(&self, key: &[u8]) -> u64 {
+                balance(&self.1.select(key)$(.$none())?.expect("an account"))
+            }
+        }
+    };
+}
+twindex_bank!(InMemory, twindex::Store, twindex::Table, twindex::Error,);
+twindex_bank!(InFile, twindex_durable::Store, twindex_durable::Table, twindex_durable::Error, unwrap);
+
+impl Bank for Redb {
+    fn transfer(&self, from: &[u8], to: &[u8]) {
+        self.write(|table| {
+            let [one, two] = [from, to]
+                .map(|key| balance(table.get(key).expect("redb gets").expect("an account").value()));
+            table.insert(from, &account(one - 1)[..]).expect("redb inserts");
+            table.insert(to, &account(two + 1)[..]).expect("redb inserts");
+        });
+    }
+
+    fn fill(&self, keys: &KeyList) {
+        self.write(|table| {
+            for (_, key) in keys.pairs(0..keys.len()) {
+                table.insert(key, &account(BALANCE)[..]).expect("redb inserts");
+            }
+        });
+    }
+
+    fn balance(&self, key: &[u8]) -> u64 {
+        let table =
+            self.0.begin_read().expect("redb begins").open_table(PAIRS).expect("redb opens its table");
+        balance(table.get(key).expect("redb gets").expect("an account").value())
+    }
+}
+
+struct Lmdb(heed::Env, heed::Database<Bytes, Bytes>);
+
+impl Bank for Lmdb {
+    fn transfer(&self, from: &[u8], to: &[u8]) {
+        let mut txn = self.0.write_txn().expect("LMDB begins");
+        let [one, two] =
+            [from, to].map(|key| balance(self.1.get(&txn, key).expect("LMDB gets").expect("an account")));
+        self.1.put(&mut txn, from, &account(one - 1)).expect("LMDB puts");
+        self.1.put(&mut txn, to, &account(two + 1)).expect("LMDB puts");
+        txn.commit().expect("LMDB commits");
+    }
+
+    fn fill(&self, keys: &KeyList) {
+        let mut txn = self.0.write_txn().expect("LMDB begins");
+        for (_, key) in keys.pairs(0..keys.len()) {
+            self.1.put(&mut txn, key, &account(BALANCE)).expect("LMDB puts");
+        }
+        txn.commit().expect("LMDB commits");
+    }
+
+    fn balance(&self, key: &[u8]) -> u64 {
+        let txn = self.0.read_txn().expect("LMDB begins");
+        balance(self.1.get(&txn, key).expect("LMDB gets").expect("an account"))
+    }
+}
+
+/// Figures apart (each thread has accounts of its own), hot (all have the same hundred) and the share of its slowest thread.
+pub fn transactions(job: &Job<'_>) -> Fallible<Vec<Record>> {
+    match job.system {
+        "redb" => transfers(job, &Redb::new()),
+        "lmdb" => {
+            let folder = tempfile::TempDir::new_in(if std::path::Path::new("/dev/shm").is_dir() {
+                "/dev/shm"
+            } else {
+                "."
+            })?;
+            let env =
+                crate::lmdb::open(folder.path(), heed::EnvFlags::NO_SYNC | heed::EnvFlags::NO_META_SYNC);
+            let mut txn = env.write_txn()?;
+            let pairs = env.create_database(&mut txn, None)?;
+            txn.commit()?;
+            transfers(job, &Lmdb(env, pairs))
+        }
+        _ if job.options.persistence == Persistence::None => {
+            let store = twindex::Store::new();
+            let table = store.table("pairs", index(job.options))?;
+            transfers(job, &InMemory(store, table))
+        }
+        _ => {
+            let folder = job.options.new_folder()?;
+            let options = crate::files::options(job.options.persistence);
+            let store = options.open(folder.path().join("store.twx"))?;
+            let table = store.table("pairs", index(job.options))?;
+            let done = transfers(job, &InFile(store.clone(), table));
+            store.close()?;
+            done
+        }
+    }
+}
+
+fn transfers(job: &Job<'_>, bank: &impl Bank) -> Fallible<Vec<Record>> {
+    let (keys, threads) = (job.keys(0)?, job.threads());
+    bank.fill(&keys);
+    let mut records = Vec::new();
+    for hot in [false, true] {
+        let (figure, barrier) = (if hot { "hot" } else { "apart" }, Barrier::new(threads));
+        if !job.wants(figure) || hot && threads == 1 {
+            continue;
+        }
+        let (longest, counts) = (
+            AtomicU64::new(0),
+            (0..threads).map(|thread| {
+                let (barrier, keys, longest) = (&barrier, &keys, &longest);
+                move || {
+                    let group = if hot { 0..100.min(keys.len()) } else { keys.group(thread, threads) };
+                    let mut random = fastrand::Rng::with_seed(thread as u64);
+                    let mut count = 0;
+                    barrier.wait();
+                    let start = Instant::now();
+                    while start.elapsed() < TIME {
+                        for _ in 0..if cfg!(debug_assertions) { 1 } else { 16 } {
+                            let (from, to) = (random.usize(group.clone()), random.usize(group.clone()));
+                            if from != to {
+                                bank.transfer(keys.key(from), keys.key(to));
+                                count += 1;
+                            }
+                        }
+                    }
+                    longest.fetch_max(start.elapsed().as_nanos() as u64, Relaxed);
+                    count
+                }
+            }),
+        );
+        let counts: Vec<u64> = thread::scope(|scope| {
+            let threads: Vec<_> = counts.map(|work| scope.spawn(work)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it ends well")).collect()
+        });
+        let (all, least) = (counts.iter().sum::<u64>(), counts.iter().min().copied().unwrap_or(0));
+        records.push(job.rate(figure, all as usize, Duration::from_nanos(longest.load(Relaxed))));
+        if hot {
+            let share = 100.0 * least as f64 * threads as f64 / all as f64;
+            records.push(job.record("hot, slowest thread's share", Unit::Percent, share));
+        }
+    }
+    let sum: u64 = keys.pairs(0..keys.len()).map(|(_, key)| bank.balance(key) - BALANCE / 2).sum();
+    assert_eq!(sum, keys.len() as u64 * (BALANCE / 2), "money was lost or made");
+    Ok(records)
+}
