@@ -33,7 +33,7 @@ impl KeyList {
     }
 
     /// The bytes of all keys together.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 

@@ -3540,15 +3540,19 @@ mod hash {
                 let directory = self.directory();
                 (!directory.is_none()).then(|| directory.segment(hash).shard())
             };
-            let (mut all, mut numbers) = (Vec::new(), 0_u64);
+            let (mut all, mut numbers) = (Vec::with_capacity(2), 0_u64);
             for (key, value) in writes {
                 let hash = self.hash(key);
                 numbers |= 1 << number(hash)?;
                 all.push(Planned { hash, key, value, place: None });
             }
             // In ascending order, as `close_if_empty` does.
-            let bits = (0..SHARDS).filter(|number| numbers >> number & 1 != 0);
-            let shards = bits.map(|number| Some(self.shard_at(number)?.lock())).collect::<Option<_>>()?;
+            let mut shards = Vec::with_capacity(numbers.count_ones() as usize);
+            let mut left = numbers;
+            while left != 0 {
+                shards.push(self.shard_at(left.trailing_zeros() as usize)?.lock());
+                left &= left - 1;
+            }
             let changes = Changes { index: self, shards, numbers, all };
             let still = |change: &Planned<'_>| number(change.hash).is_some_and(|at| numbers >> at & 1 != 0);
             changes.all.iter().all(still).then_some(changes)
@@ -4185,14 +4189,12 @@ mod hash {
 
     const _: () = assert!(SHARDS <= u64::BITS as usize);
 
-    impl Changes<'_> {
-        /// Whether this is the lock of one of the shards.
-        pub(super) fn holds(&self, word: *const AtomicU64) -> bool {
+    impl Held for Changes<'_> {
+        fn holds(&self, word: *const AtomicU64) -> bool {
             self.shards.iter().any(|locked| ptr::eq(&raw const locked.shard.lock.0, word))
         }
 
-        /// Makes all records, so that nothing can fail any more. Returns whether it could without growing a segment.
-        pub(super) fn prepare(&mut self) -> bool {
+        fn prepare(&mut self) -> bool {
             let mut joined: Vec<Segment<'_>> = Vec::new();
             for change in &mut self.all {
                 let (index, hash) = (self.index, change.hash);
@@ -4223,10 +4225,9 @@ mod hash {
             true
         }
 
-        /// Does what was prepared, or takes that back, and gives up the locks.
-        pub(super) fn end(mut self, done: bool) {
+        fn end(mut self: Box<Self>, done: bool) {
             let index = self.index;
-            for change in self.all {
+            for change in mem::take(&mut self.all) {
                 let Some((segment, location, new)) = change.place else { continue };
                 let below = self.numbers & ((1 << segment.shard()) - 1);
                 let locked = &mut self.shards[below.count_ones() as usize];
@@ -4238,7 +4239,7 @@ mod hash {
                 }
             }
             let due = self.shards.iter().any(|locked| locked.due);
-            drop(self.shards);
+            drop(self);
             if due {
                 index.maintain();
             }
@@ -5613,6 +5614,26 @@ mod sorted {
             }
         }
 
+        /// Locks the leaves of some keys in ascending order, to which a transaction gives values. `None` if one has just been replaced, or
+        /// a pair is deleted, or a snapshot needs a leaf.
+        pub(super) fn lock_all<'c>(
+            &'c self,
+            writes: impl Iterator<Item = (&'c [u8], Option<&'c [u8]>)>,
+        ) -> Option<Changes<'c>> {
+            let (mut leaves, mut all): (Vec<LockedLeaf<'c>>, _) = (Vec::new(), Vec::with_capacity(2));
+            for (key, value) in writes {
+                let leaf = self.leaf(key)?;
+                if leaves.last().is_none_or(|last| last.node.head != leaf.head) {
+                    leaves.push(leaf.lock()?);
+                    if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                        return None;
+                    }
+                }
+                all.push((leaves.len() - 1, key, value?));
+            }
+            Some(Changes { index: self, leaves, all })
+        }
+
         // --- setting and deleting a pair
 
         /// As `change`, in a leaf that is locked.
@@ -6375,6 +6396,44 @@ mod sorted {
             locked.iter_mut().for_each(LockedNode::mark_replaced);
             self.retire_nodes(leaves.into_iter().map(Child::of_leaf));
             true
+        }
+    }
+
+    /// What a transaction changes in an index: its leaves, which are locked, and for each new value the leaf's number.
+    pub(super) struct Changes<'c> {
+        index: &'c SortedIndex,
+        leaves: Vec<LockedLeaf<'c>>,
+        all: Vec<(usize, &'c [u8], &'c [u8])>,
+    }
+
+    impl Held for Changes<'_> {
+        fn holds(&self, word: *const AtomicU64) -> bool {
+            self.leaves.iter().any(|locked| ptr::eq(locked.state, word))
+        }
+
+        fn prepare(&mut self) -> bool {
+            let mut room = (usize::MAX, 0);
+            self.all.iter().all(|&(number, key, value)| {
+                let leaf = self.leaves[number].node;
+                if number != room.0 {
+                    room = (number, leaf.room());
+                }
+                let needed = SLOT + CELL_HEAD + key.len() + value.len();
+                room.1 = room.1.saturating_sub(needed);
+                room.1 > 0 && length_code(key.len(), value.len()) < BLOCK && leaf.strip(key).is_ok()
+            })
+        }
+
+        fn end(mut self: Box<Self>, done: bool) {
+            for (number, key, value) in if done { mem::take(&mut self.all) } else { Vec::new() } {
+                let locked = &mut self.leaves[number];
+                let search = locked.node.search(locked.node.count(), key, false);
+                let set = self.index.change_in(locked, search, &mut |_| Ok(Change::Set(value)));
+                debug_assert!(set.is_ok() && !locked.is_replaced(), "there is room");
+            }
+            let index = self.index;
+            drop(self);
+            index.heap.maintain_if_due();
         }
     }
 
@@ -9247,13 +9306,13 @@ impl IntoIterator for &SnapshotTable {
 // compared. If one has changed, everything is read again until all of it holds at one moment, or else the transaction has met
 // a conflict. Writes stay in the transaction.
 //
-// A commit to hash tables locks the shards that it writes to, in order. If all words are as they were, nothing that it read can
-// have changed, and nobody who compares words later can miss what it writes. It makes the records, which may fail, and then
-// leads the slots to them, which cannot. (`commit_in_place`)
+// A commit locks the shards and leaves that it writes to, in order. If all words are as they were, nothing that it read can
+// have changed, and nobody who compares words later can miss what it writes. It takes the memory that it needs, which may fail,
+// and then writes, which cannot. (`commit_in_place`)
 //
-// Where that does not do, because a segment has to grow, a table is sorted or a log wants all in its order, the commit keeps out
-// all writers, as opening a snapshot does, compares what was read with what is there, and writes. A failed write is undone
-// while they are still kept out. (`commit_with`)
+// Where that does not do, because a segment or leaf has to grow, or a log wants all in its order, the commit keeps out all
+// writers, as opening a snapshot does, compares what was read with what is there, and writes. A failed write is undone while
+// they are still kept out. (`commit_with`)
 //
 // - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
 //   index. (Lock, S5)
@@ -9304,6 +9363,27 @@ impl Used {
 enum Indexed {
     Hash(Arc<hash::HashIndex>),
     Sorted(Arc<sorted::SortedIndex>),
+}
+
+impl Indexed {
+    fn address(&self) -> usize {
+        match self {
+            Self::Hash(index) => Arc::as_ptr(index).addr(),
+            Self::Sorted(index) => Arc::as_ptr(index).addr(),
+        }
+    }
+}
+
+/// What a transaction changes in an index, under the locks of all shards or leaves that this concerns.
+trait Held {
+    /// Whether this is the word of one of those locks.
+    fn holds(&self, word: *const AtomicU64) -> bool;
+
+    /// Takes all memory, so that nothing can fail any more. Returns whether it could, without growing anything.
+    fn prepare(&mut self) -> bool;
+
+    /// Writes what was prepared, or takes that back, and gives up the locks.
+    fn end(self: Box<Self>, done: bool);
 }
 
 struct ReadRange {
@@ -9427,6 +9507,13 @@ impl Touched {
         let bounds = (as_slice(&range.bounds.0), as_slice(&range.bounds.1));
         let watched = index.watch_range(bounds, range.limit, range.down);
         self.is_current().then_some(watched)
+    }
+
+    fn lock_all(&self) -> Option<Box<dyn Held + '_>> {
+        Some(match &self.index {
+            Indexed::Hash(index) => Box::new(index.lock_all(self.writes())?),
+            Indexed::Sorted(index) => Box::new(index.lock_all(self.writes())?),
+        })
     }
 
     /// What is to be written.
@@ -9706,35 +9793,31 @@ impl Transaction {
         /// More writes would hold many locks for long.
         const MOST: usize = 64;
         let memory = &self.store.inner.memory;
-        if epoch::is_writing(memory) {
+        // With one thread there is nobody to be kept out.
+        if cfg!(target_family = "wasm") || epoch::is_writing(memory) {
             return None;
         }
         let pinned = memory.enter();
-        let mut tables = Vec::new();
-        for touched in &self.tables {
-            match &touched.index {
-                _ if touched.table.check_not_dropped().is_err() => return None,
-                Indexed::Hash(index) if touched.writes().next().is_some() => tables.push((touched, index)),
-                Indexed::Sorted(_) if touched.writes().next().is_some() => return None,
-                _ => {}
-            }
-        }
-        // The indexes come in the order of their addresses, so that no two commits wait for each other.
-        tables.sort_unstable_by_key(|(_, index)| Arc::as_ptr(index).addr());
-        let writes: usize = tables.iter().map(|(touched, _)| touched.writes().count()).sum();
-        if writes == 0 || writes > MOST {
+        let is_written = |touched: &&Touched| touched.writes().next().is_some();
+        let mut tables: Vec<_> = self.tables.iter().filter(is_written).collect();
+        let writes: usize = tables.iter().map(|touched| touched.writes().count()).sum();
+        let is_dropped = |touched: &Touched| touched.table.check_not_dropped().is_err();
+        if writes == 0 || writes > MOST || self.tables.iter().any(is_dropped) {
             return None;
         }
-        let locked = tables.iter().map(|(touched, index)| index.lock_all(touched.writes()));
-        let mut locked: Vec<_> = locked.collect::<Option<_>>()?;
+        // The indexes come in the order of their addresses, so that no two commits wait for each other.
+        tables.sort_unstable_by_key(|touched| touched.index.address());
+        let mut locked = tables.iter().map(|touched| touched.lock_all()).collect::<Option<Vec<_>>>()?;
         // Of two commits that each read what the other one locks, one sees the other's lock.
         sync::atomic::fence(SeqCst);
         let same = self.is_unchanged(|word| locked.iter().any(|changes| changes.holds(word)));
-        let ready = same && locked.iter_mut().all(hash::Changes::prepare);
+        let ready = same && locked.iter_mut().all(|changes| changes.prepare());
         locked.into_iter().for_each(|changes| changes.end(ready));
         drop(pinned);
-        for (touched, index) in tables {
-            if take_flag(&index.emptied) {
+        for touched in tables {
+            if let Indexed::Hash(index) = &touched.index
+                && take_flag(&index.emptied)
+            {
                 touched.table.renew_if_empty();
             }
         }

@@ -248,6 +248,62 @@ fn commit_at_the_memory_limit_writes_all_or_nothing() {
 }
 
 #[test]
+fn refused_commit_of_few_writes_gives_all_memory_back() {
+    for index in [Index::Hash, Index::Sorted] {
+        let store = Store::new();
+        let (one, two) = (store.table("a", index).unwrap(), store.table("b", index).unwrap());
+        for table in [&one, &two] {
+            table.insert_many(&[("1", "old"), ("2", "old")]).unwrap();
+        }
+        store.set_memory_limit(Some(store.memory() + 100_000));
+        for round in 0..100 {
+            let mut tx = store.begin();
+            // The first values fit, and would fill the memory if they were kept each time.
+            tx.upsert(&one, "1", vec![b'n'; 8000]).unwrap();
+            tx.upsert(&one, format!("new {round}"), "n").unwrap();
+            tx.upsert(&two, "1", vec![b'n'; 500_000]).unwrap();
+            tx.delete(&two, "2").unwrap();
+            assert_eq!(tx.commit().unwrap_err().code(), "TWINDEX_MEMORY_LIMIT");
+        }
+        for table in [&one, &two] {
+            assert_eq!((table.len(), table.select("1").unwrap()), (2, b"old".to_vec()));
+        }
+    }
+}
+
+#[test]
+fn commits_grow_and_empty_tables() {
+    for index in [Index::Hash, Index::Sorted] {
+        let store = Store::new();
+        let (table, other) = (store.table("t", index).unwrap(), store.table("o", Index::Sorted).unwrap());
+        let snapshots: Vec<_> = (0..if cfg!(miri) { 20 } else { 2000 })
+            .step_by(2)
+            .map(|key: usize| {
+                let put = |tx: &mut Transaction| {
+                    tx.insert(&table, format!("{key:05}"), "1")?;
+                    tx.insert(&table, format!("{:05}", key + 1), "1")?;
+                    tx.upsert(&other, "count", key.to_string())
+                };
+                assert!(store.transaction(put).unwrap());
+                (key.is_multiple_of(500)).then(|| (key, store.snapshot().unwrap()))
+            })
+            .collect();
+        assert_eq!(table.len(), 2 * snapshots.len());
+        for (key, _) in &table {
+            store.transaction(|tx| tx.delete(&table, &key)).unwrap();
+        }
+        assert!(table.is_empty());
+        for (key, snapshot) in snapshots.into_iter().flatten() {
+            let seen = snapshot.table("t").unwrap();
+            assert_eq!((seen.len(), seen.iter().count()), (key + 2, key + 2));
+            assert_eq!(number(snapshot.table("o").unwrap().select("count")), key as i64);
+        }
+        #[cfg(twindex_check)]
+        store.tables().iter().for_each(Table::check);
+    }
+}
+
+#[test]
 fn conflicts_restart_a_bounded_number_of_times() {
     let (store, table) = store();
     let mut runs = 0;
@@ -335,11 +391,11 @@ fn random_histories_are_serializable() {
     /// What a transaction read, and what it wrote in place of it.
     type Done = Vec<(u64, u64, Option<u64>)>;
     const KEYS: u64 = 6;
-    let rounds = if cfg!(miri) { 1 } else { 8 };
+    let rounds = if cfg!(miri) { 1 } else { 9 };
     for seed in 0..rounds {
         let store = Store::new();
-        let tables =
-            [store.table("h", IndexKind::Hash).unwrap(), store.table("s", IndexKind::Sorted).unwrap()];
+        let indexes = [[Index::Hash, Index::Sorted], [Index::Hash; 2], [Index::Sorted; 2]][seed as usize % 3];
+        let tables = ["a", "b"].map(|name| store.table(name, indexes[usize::from(name == "b")]).unwrap());
         let next = AtomicU64::new(1);
         let history: Mutex<Vec<Done>> = Mutex::default();
         thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use heed::types::Bytes;
 use redb::{ReadableDatabase, ReadableTable};
 use twindex_benches::{
     Clock, Fallible, Index, Job, KeyList, Options, Peer, Persistence, Record, Session, SortedSession, Unit,
-    claim_memory, fill_value, median, shared,
+    claim_memory, fill_value, median, shared, spread,
 };
 
 /// How long transfers are made. In a test it is enough that they end.
@@ -464,36 +464,31 @@ fn transfers(job: &Job<'_>, bank: &impl Bank) -> Fallible<Vec<Record>> {
         if !job.wants(figure) || hot && threads == 1 {
             continue;
         }
-        let (longest, counts) = (
-            AtomicU64::new(0),
-            (0..threads).map(|thread| {
-                let (barrier, keys, longest) = (&barrier, &keys, &longest);
-                move || {
-                    let group = if hot { 0..100.min(keys.len()) } else { keys.group(thread, threads) };
-                    let mut random = fastrand::Rng::with_seed(thread as u64);
-                    let mut count = 0;
-                    barrier.wait();
-                    let start = Instant::now();
-                    while start.elapsed() < TIME {
-                        for _ in 0..if cfg!(debug_assertions) { 1 } else { 16 } {
-                            let (from, to) = (random.usize(group.clone()), random.usize(group.clone()));
-                            if from != to {
-                                bank.transfer(keys.key(from), keys.key(to));
-                                count += 1;
-                            }
+        let made = spread(
+            threads,
+            || fastrand::Rng::with_seed(7),
+            |thread, random| {
+                let group = if hot { 0..100.min(keys.len()) } else { keys.group(thread, threads) };
+                let mut count = 0;
+                (0..thread).for_each(|_| *random = random.fork());
+                barrier.wait();
+                let start = Instant::now();
+                while start.elapsed() < TIME {
+                    for _ in 0..if cfg!(debug_assertions) { 1 } else { 16 } {
+                        let (from, to) = (random.usize(group.clone()), random.usize(group.clone()));
+                        if from != to {
+                            bank.transfer(keys.key(from), keys.key(to));
+                            count += 1;
                         }
                     }
-                    longest.fetch_max(start.elapsed().as_nanos() as u64, Relaxed);
-                    count
                 }
-            }),
+                (count, start.elapsed())
+            },
         );
-        let counts: Vec<u64> = thread::scope(|scope| {
-            let threads: Vec<_> = counts.map(|work| scope.spawn(work)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("it ends well")).collect()
-        });
-        let (all, least) = (counts.iter().sum::<u64>(), counts.iter().min().copied().unwrap_or(0));
-        records.push(job.rate(figure, all as usize, Duration::from_nanos(longest.load(Relaxed))));
+        let counts = made.iter().map(|(count, _)| count);
+        let longest = made.iter().map(|(_, time)| *time).max().unwrap_or_default();
+        let (all, least): (usize, usize) = (counts.clone().sum(), counts.min().copied().unwrap_or(0));
+        records.push(job.rate(figure, all, longest));
         if hot {
             let share = 100.0 * least as f64 * threads as f64 / all as f64;
             records.push(job.record("hot, slowest thread's share", Unit::Percent, share));
