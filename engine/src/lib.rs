@@ -9347,11 +9347,13 @@ struct Touched {
     pairs: BTreeMap<Vec<u8>, Used>,
 }
 
-/// What a transaction read under a key, and what it is to write there. `None` within stands for no pair.
-#[derive(Default)]
+/// The value of a key, or that there is none.
+type Content = Option<Vec<u8>>;
+
+/// What a transaction read under a key, and what it is to write there.
 struct Used {
-    read: Option<Option<Vec<u8>>>,
-    write: Option<Option<Vec<u8>>>,
+    read: Option<Content>,
+    write: Option<Content>,
 }
 
 impl Used {
@@ -9812,7 +9814,9 @@ impl Transaction {
         sync::atomic::fence(SeqCst);
         let same = self.is_unchanged(|word| locked.iter().any(|changes| changes.holds(word)));
         let ready = same && locked.iter_mut().all(|changes| changes.prepare());
-        locked.into_iter().for_each(|changes| changes.end(ready));
+        for changes in locked {
+            changes.end(ready);
+        }
         drop(pinned);
         for touched in tables {
             if let Indexed::Hash(index) = &touched.index
@@ -9864,30 +9868,28 @@ impl Transaction {
 
     /// Writes all, or nothing. No other thread writes.
     fn apply(&self) -> Result<()> {
-        let mut before: Vec<(&Table, &[u8], Cow<'_, Option<Vec<u8>>>)> = Vec::new();
+        type Old<'t> = (&'t Table, &'t [u8], Cow<'t, Content>);
         let put = |table: &Table, key: &[u8], value: Option<&[u8]>| match value {
             Some(value) => table.upsert(key, value),
             None => table.delete(key).map(drop),
         };
+        let mut before: Vec<Old<'_>> = Vec::new();
         let all =
             self.tables.iter().flat_map(|touched| touched.pairs.iter().map(move |pair| (touched, pair)));
         for (Touched { table, .. }, (key, Used { read, write })) in all {
             let Some(value) = write else { continue };
             let old = read.as_ref().map_or_else(|| Cow::Owned(table.select(key)), Cow::Borrowed);
-            before.push((table, key, old));
             if let Err(error) = put(table, key, value.as_deref()) {
-                before.pop();
                 // The old values fitted before. On the way there they may need room beside the new ones.
                 let memory = &self.store.inner.memory;
                 let limit = memory.limit.swap(usize::MAX, Relaxed);
-                let put_back = |(table, key, old): &(&Table, &[u8], Cow<'_, Option<Vec<u8>>>)| {
-                    put(table, key, old.as_deref()).map(drop)
-                };
+                let put_back = |(table, key, old): Old<'_>| put(table, key, old.as_deref()).map(drop);
                 // The others are undone even where one fails.
-                let undone = before.iter().rev().map(put_back).fold(Ok(()), Result::and);
+                let undone = before.into_iter().rev().map(put_back).fold(Ok(()), Result::and);
                 memory.limit.store(limit, Relaxed);
                 return undone.and(Err(error));
             }
+            before.push((table, key, old));
         }
         Ok(())
     }
