@@ -779,3 +779,32 @@ fn commits_beside_reads_keep_the_sum() {
         tables[1].check();
     });
 }
+
+/// Of two transactions that each read what the other one writes, one runs again: its commit sees the other's lock or write.
+#[test]
+fn commits_that_read_what_the_other_writes_do_not_both_take_effect() {
+    model_both(150, |index| {
+        let store = Store::new();
+        let tables = ["t", "u"].map(|name| store.table(name, index).unwrap());
+        for table in &tables {
+            assert!(table.insert(key(0), "10").unwrap());
+        }
+        let take = |own: usize| {
+            let (store, tables) = (store.clone(), tables.clone());
+            work(move |_: &Table| {
+                let done = store.transaction(|tx| {
+                    let mut sum = 0;
+                    for table in &tables {
+                        let found = tx.select(table, key(0))?.expect("it is there");
+                        sum += String::from_utf8(found).unwrap().parse::<i64>().unwrap();
+                    }
+                    if sum < 20 { Ok(0) } else { tx.increment(&tables[own], key(0), -1) }
+                });
+                assert!(done.is_ok());
+            })
+        };
+        on_threads(&tables[0], [take(0), take(1)]);
+        let left = tables.each_ref().map(|table| table.select(key(0)).unwrap());
+        assert!(left == [b"9".to_vec(), b"10".to_vec()] || left == [b"10".to_vec(), b"9".to_vec()]);
+    });
+}
