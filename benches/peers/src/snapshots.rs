@@ -16,8 +16,8 @@ use twindex_benches::{
 /// How long transfers are made. In a test it is enough that they end.
 const TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5 } else { 2000 });
 
-fn index(options: &Options) -> twindex::Index {
-    if options.index == Index::Hash { twindex::Index::Hash } else { twindex::Index::Sorted }
+fn index(options: &Options) -> twindex::IndexKind {
+    if options.index == Index::Hash { twindex::IndexKind::Hash } else { twindex::IndexKind::Sorted }
 }
 
 // --- reading in a snapshot
@@ -76,7 +76,7 @@ impl Session for Reader<'_> {
 
 impl SortedSession for Reader<'_> {
     fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut cursor = self.read().cursor(first..);
+        let mut cursor = self.read().cursor(first..).expect("it is sorted");
         let mut count = 0;
         while count < limit
             && let Some((key, value)) = cursor.scan_asc_next()
@@ -88,7 +88,7 @@ impl SortedSession for Reader<'_> {
     }
 
     fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
-        self.read().cursor(first..).scan_asc_next_many(limit, read)
+        self.read().cursor(first..).expect("it is sorted").scan_asc_next_many(limit, read)
     }
 }
 
@@ -204,7 +204,7 @@ pub fn costs(job: &Job<'_>) -> Fallible<Vec<Record>> {
         }
         drop(snapshot);
         let snapshots: Vec<_> = (0..100)
-            .map(|at| table.upsert(keys.key(at % keys.len()), "at").and_then(|_| store.snapshot()))
+            .map(|at| table.upsert(keys.key(at % keys.len()), "at").and_then(|()| store.snapshot()))
             .collect::<Result<_, _>>()?;
         records.push(job.record("bytes a pair, a hundred open", Unit::Bytes, bytes()));
         drop(snapshots);
@@ -220,7 +220,7 @@ pub fn costs(job: &Job<'_>) -> Fallible<Vec<Record>> {
         records.extend(writes(job, store, table, &keys));
     }
     if job.wants("memory") {
-        let counters = store.table("counters", twindex::Index::Hash)?;
+        let counters = store.table("counters", twindex::IndexKind::Hash)?;
         for (figure, count, times) in [("one key", 1, 10 * keys.len()), ("1,000 keys", 1000, keys.len())] {
             let name = |at: usize| format!("{figure} {}", at % count);
             (0..count).try_for_each(|at| counters.increment(name(at), 1).map(drop))?;
