@@ -9883,7 +9883,7 @@ impl Transaction {
                 // The old values fitted before. On the way there they may need room beside the new ones.
                 let memory = &self.store.inner.memory;
                 let limit = memory.limit.swap(usize::MAX, Relaxed);
-                let put_back = |(table, key, old): Old<'_>| put(table, key, old.as_deref()).map(drop);
+                let put_back = |(table, key, old): Old<'_>| put(table, key, old.as_deref());
                 // The others are undone even where one fails.
                 let undone = before.into_iter().rev().map(put_back).fold(Ok(()), Result::and);
                 memory.limit.store(limit, Relaxed);
