@@ -280,11 +280,22 @@ impl fmt::Debug for CacheOptions {
 
 /// Why a pair was removed that nobody deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Cause {
     /// It was evicted, because there was no room for all pairs.
     Size,
     /// Its time was over.
     Expired,
+}
+
+impl Cause {
+    /// `size` or `expired`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Expired => "expired",
+        }
+    }
 }
 
 /// What a cache holds, and what it has counted since it was made.

@@ -34,7 +34,7 @@ use crate::whole::save_snapshot;
 ///
 /// let changes = store.changes(report.position()?)?; // exactly what came after
 /// # drop(changes);
-/// # Ok::<(), twindex_durable::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Snapshot {

@@ -217,10 +217,3 @@ impl Evicted {
         taken
     }
 }
-
-pub(crate) const fn name_of(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Size => "size",
-        Cause::Expired => "expired",
-    }
-}

@@ -104,10 +104,7 @@ impl Given {
 fn listen(options: CacheOptions, evicted: &Evicted) -> CacheOptions {
     let evicted = Arc::clone(evicted);
     options.eviction_listener(move |key, value, cause| {
-        let cause = match cause {
-            Cause::Size => 0_u32,
-            Cause::Expired => 1,
-        };
+        let cause = u32::from(cause != Cause::Size);
         let Ok(mut evicted) = evicted.lock() else { return };
         // Where there is no memory the host does not hear of this one.
         let before = evicted.len();

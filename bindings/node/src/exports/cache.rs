@@ -11,7 +11,7 @@ use twindex_cache::{Begun, Cache, Error, Leader, Outcome as Ended, Saved, Ttl};
 
 use super::task::{self, Outcome};
 use super::verbs::{keyed, lifetime};
-use crate::cached::{Cached, Numbers, name_of};
+use crate::cached::{Cached, Numbers};
 use crate::call::Call;
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
@@ -199,7 +199,7 @@ pub(crate) fn take_evicted<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c>
     {
         results.push(&key);
         results.push(&value);
-        results.push(name_of(cause).as_bytes());
+        results.push(cause.name().as_bytes());
     }
     Ok(call.js.usize(results.len())?)
 }

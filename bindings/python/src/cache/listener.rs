@@ -71,11 +71,7 @@ impl Listener {
     fn tell(&self, py: Python<'_>, (key, value): (&[u8], &[u8]), cause: Cause) -> Result<()> {
         let Codecs { keys, values } = &self.codecs;
         let (key, value) = (keys.decode(py, key)?, values.decode(py, value)?);
-        let cause = match cause {
-            Cause::Size => "size",
-            Cause::Expired => "expired",
-        };
-        self.on_evict.bind(py).call1((key, value, objects::text(py, cause)?))?;
+        self.on_evict.bind(py).call1((key, value, objects::text(py, cause.name())?))?;
         Ok(())
     }
 }
