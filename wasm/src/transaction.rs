@@ -190,13 +190,14 @@ impl Open {
         {
             log.expect_in(journal, self.written.get() + WRITE_BYTES * self.writes.get())?;
         }
-        engine.commit_with(|engine| {
-            let Some(journal) = journal else { return };
+        let append = |engine: &Transaction, done: &twindex::Result<()>| {
+            let Some(journal) = journal.filter(|_| done.is_ok()) else { return };
             for (table, key, value) in engine.writes() {
                 let operation = value.map_or(Operation::Delete(key), |value| Operation::Put(key, value));
                 log.add_written(journal, table, operation);
             }
-        })?;
+        };
+        engine.commit_with(|| Ok(()), append)?;
         Ok(())
     }
 }
