@@ -224,8 +224,8 @@ def test_bad_input_is_an_error_and_writes_nothing(store: twindex.Store, accounts
     misuses: list[tuple[type[Exception], str, Callable[[], object]]] = [
         (twindex.ArgumentTypeError, "must be callable or None, not int: 7", lambda: anything.transaction(7)),
         (twindex.ArgumentTypeError, "twindex.aio.transaction", lambda: store.transaction(coroutine)),
-        (twindex.NestedError, "runs already", lambda: store.transaction(nested)),
-        (twindex.NestedError, "runs already", lambda: store.transaction(nested_block)),
+        (twindex.InWriteError, "is running", lambda: store.transaction(nested)),
+        (twindex.InWriteError, "is running", lambda: store.transaction(nested_block)),
         (twindex.ForeignTableError, '"t" is of another', with_table(lambda tx: tx.table(other))),
         (twindex.NoTableError, "none", with_table(lambda tx: tx.table("none"))),
         (twindex.ArgumentTypeError, "not int: 7", with_table(lambda tx: tx.table(7))),
@@ -351,7 +351,7 @@ def test_coroutine_that_fails_or_is_cancelled_writes_nothing(path: Path) -> None
             await task
         with pytest.raises(OwnError):
             await twindex.aio.transaction(store, lambda tx: pay(tx, True))
-        with pytest.raises(twindex.NestedError):
+        with pytest.raises(twindex.InWriteError):
             await twindex.aio.transaction(store, nested)
         assert (dict(accounts), store.stats()["transactions"]) == ({"ada": 1}, 0)
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import ArgumentTypeError, ConflictError, NestedError
+from .errors import ArgumentTypeError, ConflictError, InWriteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def enter(transaction: Transaction) -> None:
     running = tuple(other for other in _running.get() if not other.closed)
     if any(other._of == transaction._of for other in running):
         transaction.close()
-        raise NestedError("a transaction of this store runs already: use its tables, or end it first")
+        raise InWriteError("a transaction of this store is running: write with it, or end it first")
     _running.set((*running, transaction))
 
 

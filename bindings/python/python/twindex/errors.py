@@ -115,12 +115,8 @@ class ConflictError(Error, RuntimeError, code="CONFLICT"):
     """What a transaction read has changed before its commit, in each of its runs. Nothing was written: run it again."""
 
 
-class NestedError(Error, RuntimeError, code="NESTED"):
-    """A transaction that began within another of the same store, which would not see what that one wrote."""
-
-
 class InWriteError(Error, RuntimeError, code="IN_WRITE"):
-    """A snapshot, or the commit of a transaction, in the middle of a write of the same store."""
+    """A snapshot, or the commit of a transaction, in the middle of a write of the same store; a transaction within another."""
 
 
 class NotSupportedError(Error, NotImplementedError, code="NOT_SUPPORTED"):
