@@ -60,7 +60,8 @@ impl Logged {
                         }
                         Operation::Create(table, sorted, name, keys) => {
                             let keys: String = keys.chars().take(63).collect();
-                            let options = TableOptions::new(if sorted { IndexKind::Sorted } else { IndexKind::Hash });
+                            let options =
+                                TableOptions::new(if sorted { IndexKind::Sorted } else { IndexKind::Hash });
                             let entry = TableEntry::new(&name, options.keys(&keys));
                             operations.push(table, format::Operation::Create(entry));
                         }
