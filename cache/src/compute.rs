@@ -354,7 +354,7 @@ impl Cache {
     /// panics, one of them computes instead. If the key is written or removed meanwhile, or the cache cleared, the callers get
     /// the computed value, but the cache does not keep it. The same holds for a value that is too large.
     ///
-    /// In a cache with [`stale_for`](CacheOptions::stale_for), callers do not wait if they can have an expired value.
+    /// In a cache with [`stale_for`](crate::CacheOptions::stale_for), callers do not wait if they can have an expired value.
     ///
     /// `compute` may ask for other keys. If a computation asks for a value that waits for its own, that is [`Error::Circle`].
     pub fn get_or_compute<V: AsRef<[u8]>, E: Send + Sync + 'static>(

@@ -50,9 +50,9 @@ pub enum Error {
     },
     /// A pair is to expire, and the host gave no clock: [`CacheOptions::clock`].
     NoClock,
-    /// [`Cache::increment`] met a value that is not a decimal integer of 64 bits.
+    /// [`Cache::increment`](crate::Cache::increment) met a value that is not a decimal integer of 64 bits.
     NotAnInteger,
-    /// [`Cache::increment`] would leave the range of a 64-bit integer.
+    /// [`Cache::increment`](crate::Cache::increment) would leave the range of a 64-bit integer.
     Overflow {
         /// The value as it is.
         value: i64,
@@ -235,7 +235,7 @@ impl CacheOptions {
         Self { idle: Some(idle), ..self }
     }
 
-    /// For how long after its expiry [`Cache::get_or_compute`] still returns a value, while one caller computes the new one.
+    /// For how long after its expiry [`Cache::get_or_compute`](crate::Cache::get_or_compute) still returns a value, while one caller computes the new one.
     #[must_use]
     pub fn stale_for(self, stale: Duration) -> Self {
         Self { stale: Some(stale), ..self }

@@ -148,7 +148,7 @@ MISUSES: dict[type[twindex.Error | TypeError], list[tuple[Callable[[], object], 
         (lambda: STORE.compact(), "in memory alone"),
     ],
     errors.ForeignTableError: [
-        (lambda: BATCH.delete(raw(), b""), '"t" is of another store'),
+        (lambda: BATCH.delete(raw(), b""), '"t" belongs to another store'),
     ],
     errors.EncodingError: [
         (lambda: LOAD("\ud800"), "path has no form .*ud800"),

@@ -132,7 +132,7 @@ def test_bad_arguments_are_named(store: twindex.Store) -> None:
     other, then = raw(), store.snapshot()
     misuses: list[tuple[type[twindex.Error], str, Callable[[Any], object]]] = [
         (twindex.ArgumentTypeError, "table must be str or twindex.Table, not int: 7", lambda it: it.table(7)),
-        (twindex.ForeignTableError, '"t" is of another store', lambda it: it.table(other)),
+        (twindex.ForeignTableError, '"t" belongs to another store', lambda it: it.table(other)),
         (twindex.WrongCodecError, '"int".*"json"', lambda it: it.table("hash", values="json")),
         (twindex.OptionError, "unknown codec", lambda it: it.table("hash", keys="text")),
         (twindex.WrongIndexError, "hash index", lambda it: it.table("hash").scan()),

@@ -226,7 +226,7 @@ def test_bad_input_is_an_error_and_writes_nothing(store: twindex.Store, accounts
         (twindex.ArgumentTypeError, "twindex.aio.transaction", lambda: store.transaction(coroutine)),
         (twindex.InWriteError, "is running", lambda: store.transaction(nested)),
         (twindex.InWriteError, "is running", lambda: store.transaction(nested_block)),
-        (twindex.ForeignTableError, '"t" is of another', with_table(lambda tx: tx.table(other))),
+        (twindex.ForeignTableError, '"t" belongs to another', with_table(lambda tx: tx.table(other))),
         (twindex.NoTableError, "none", with_table(lambda tx: tx.table("none"))),
         (twindex.ArgumentTypeError, "not int: 7", with_table(lambda tx: tx.table(7))),
         (twindex.WrongCodecError, "json", with_table(lambda tx: tx.table("log", values="json"))),
