@@ -335,7 +335,7 @@ fn batches_that_are_refused_take_little_beyond_the_memory_limit() {
             }
             // Values that a batch replaced may need a little more room when they are put back, 20 KB at a time.
             assert!(
-                store.memory() <= limit + (64 << 10),
+                store.memory() <= limit + (96 << 10),
                 "{} bytes after {refused} were refused",
                 store.memory()
             );

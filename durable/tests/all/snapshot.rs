@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Effect, Error, Result, Snapshot, Store, Table, load};
@@ -277,10 +277,27 @@ fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing()
         let (_folder, path) = folder();
         let store = open_by_hand(&path, LOGGED[0]);
         let tables = accounts(&store);
+        // A thread that reads what was replaced may delay its reuse. Nothing is kept for a snapshot then.
+        let is_delayed = |written: &Result<()>| {
+            let limit =
+                |error: &Error| matches!(error, Error::Engine(twindex::Error::MemoryLimit { kept: 0, .. }));
+            written.as_ref().is_err_and(limit)
+        };
         let write = |round: u8| {
+            let until = Instant::now() + Duration::from_secs(60);
             (0..KEYS).step_by(50).try_for_each(|from| {
                 let pairs: Vec<_> = (from..from + 50).map(|key| (key.to_be_bytes(), [round; 100])).collect();
-                tables.iter().try_for_each(|table| table.upsert_many(&pairs).map(drop))
+                tables.iter().try_for_each(|table| {
+                    loop {
+                        match table.upsert_many(&pairs) {
+                            delayed if is_delayed(&delayed) => {
+                                assert!(Instant::now() < until, "memory for round {round}: {delayed:?}");
+                                thread::yield_now();
+                            }
+                            written => break written,
+                        }
+                    }
+                })
             })
         };
         write(0).unwrap();
@@ -298,24 +315,10 @@ fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing()
             scope.spawn(|| {
                 while !ended.load(Relaxed) {
                     store.compact().unwrap();
+                    thread::sleep(Duration::from_millis(5));
                 }
             });
-            // A thread that reads what was replaced may delay its reuse for a while. Nothing is kept for a snapshot.
-            let is_delayed = |written: &Result<()>| {
-                let Err(Error::Engine(twindex::Error::MemoryLimit { kept, .. })) = written else {
-                    return false;
-                };
-                *kept == 0
-            };
-            let written = (0..10).map(|round| {
-                loop {
-                    match write(round) {
-                        delayed if is_delayed(&delayed) => thread::yield_now(),
-                        written => break written,
-                    }
-                }
-            });
-            let written: Result<()> = written.collect();
+            let written: Result<()> = (0..10).try_for_each(write);
             ended.store(true, Relaxed);
             written.unwrap();
         });
