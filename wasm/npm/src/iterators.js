@@ -24,17 +24,20 @@ export function putRange(core, codec, { lower, upper }) {
   return [lower[0], core.input, lowerLength, upper[0], core.input + lowerLength, upperLength]
 }
 
-/** The blocks of a sorted table's range. Each is a scan by itself that goes on after the last key, so nothing is open. */
+/**
+ * The blocks of a sorted table's range. Each is a scan by itself that goes on after the last key, so nothing is open. `scan` is the
+ * table's, which it keeps from being collected: that would close the table's handle.
+ */
 export class RangeBlocks {
   #core
-  #table
+  #scan
   #codec
   #range
   #reverse
 
-  constructor(core, table, codec, range, reverse) {
+  constructor(core, scan, codec, range, reverse) {
     this.#core = core
-    this.#table = table
+    this.#scan = scan
     this.#codec = codec
     this.#range = range
     this.#reverse = reverse
@@ -47,8 +50,7 @@ export class RangeBlocks {
       const end = [EXCLUDED, before.bytes.slice(...before.lastKey), rawKeys]
       this.#range = { ...this.#range, [this.#reverse ? 'upper' : 'lower']: end }
     }
-    const range = putRange(core, this.#codec, this.#range)
-    core.status(core.exports.twindex_scan(this.#table, ...range, this.#reverse, count, BLOCK_BYTES))
+    this.#scan(...putRange(core, this.#codec, this.#range), this.#reverse, count, BLOCK_BYTES)
     return new Block(core)
   }
 

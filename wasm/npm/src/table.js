@@ -216,7 +216,8 @@ export class Table extends TableLike {
 
   #blocks(range, reverse) {
     this.#checkOpen()
-    return new RangeBlocks(this.#core, this.#handle, this.#keys, range, reverse)
+    const scan = (...rest) => this.#status(this.#core.exports.twindex_scan(this.#handle, ...rest))
+    return new RangeBlocks(this.#core, scan, this.#keys, range, reverse)
   }
 
   // --- order

@@ -11,7 +11,10 @@ import { transact } from './shared/transaction.js'
 /** The verbs of a transaction's table on items. */
 function verbsOf(core, table, { keys, values }) {
   const { exports } = core
-  const put = (item) => [core.input, keys.write(core, 0, item, 'key')]
+  const put = (item) => {
+    const length = keys.write(core, 0, item, 'key') // which may move the input buffer
+    return [core.input, length]
+  }
   const writes = [exports.twindex_insert, exports.twindex_replace, exports.twindex_upsert]
   return {
     select(item) {

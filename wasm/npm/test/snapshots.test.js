@@ -2,6 +2,7 @@
 // those of the C interface.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { load as loadSmall } from 'twindex-wasm'
 import { load } from 'twindex-wasm/caches'
 
@@ -157,6 +158,44 @@ test('a transaction restarts when what it read was changed, and nothing of one t
     () => store.transaction((tx) => tx.table('hash', { values: 'bytes' }).set('a', new Uint8Array(100_000))),
     code('MEMORY_LIMIT'),
   )
+})
+
+test('a verb of a transaction finds its key where the input buffer has moved', () => {
+  const { store } = filled()
+  const key = 'k'.repeat(30_000)
+  for (const move of [(table) => table.has(key), (table) => table.set('large', 'x'.repeat(2_000_000))]) {
+    const verbs = {
+      get: (table) => table.get('a'),
+      has: (table) => table.has('a'),
+      delete: (table) => table.delete(key),
+      take: (table) => table.take(key),
+      alter: (table) => table.alter('a', () => 'b'),
+      increment: (table) => table.increment('a'),
+    }
+    for (const [name, verb] of Object.entries(verbs)) {
+      store.table(name).set('a', '1')
+      store.transaction((tx) => {
+        const table = tx.table(name)
+        move(table)
+        assert.ok([1, 2, '1', true, false, undefined].includes(verb(table)), name)
+      })
+    }
+  }
+})
+
+test('an iterator keeps the table that it reads', async () => {
+  const { store } = filled()
+  const numbers = store.table('numbers', { index: 'sorted' })
+  numbers.upsertMany(Array.from({ length: 5000 }, (_, n) => [`${n}`, '']))
+  const snapshot = store.snapshot()
+  const open = () => snapshot.table('numbers')
+  const walks = [open().scan(), open().scan({ reverse: true }), open().keys(), open().entries()]
+  for (let round = 0; round < 3; round++) {
+    await sleep(1)
+    globalThis.gc()
+  }
+  await sleep(1)
+  for (const walk of walks) assert.equal([...walk].length, 5000)
 })
 
 test('the module of pages has snapshots, and says where transactions are', async () => {
