@@ -88,6 +88,12 @@ export const PREFIX = 3
 /** Every key. */
 export const NO_RANGE = { lower: [NONE], upper: [NONE] }
 
+/** No key: none is less than the empty one. */
+export const noKeys = ({ isBytes }) => ({
+  lower: [NONE],
+  upper: [EXCLUDED, isBytes ? new Uint8Array(0) : ''],
+})
+
 /** The two ends of a range, each as a kind and an item. `{ prefix }` is one bound for both ends, or the ends that the codec says. */
 export function readRange(options, codec) {
   if (options.prefix !== undefined) return readPrefix(options, codec)

@@ -21,6 +21,16 @@ function readChange(values, wanted) {
   return values.toItem(wanted, 'value')
 }
 
+/** Removes a pair that `find()` gives, once it is shown: one that cannot be shown stays. If it is changed meanwhile, again. */
+function removeShown(find, swap) {
+  for (;;) {
+    const found = find()
+    if (found === undefined) return undefined
+    const shown = found.show()
+    if (swap(found.item, found.seen)) return shown
+  }
+}
+
 /**
  * What tables and caches of both packages share: the face of a Map, and the verbs that a program's code is part of. `described`
  * has the codecs and their names. `access` has what works on what the codec makes of a key, as nobody can change it:
@@ -107,14 +117,21 @@ export class Pairs {
   }
 }
 
-/** What the tables of both packages share. */
+/**
+ * What the tables of both packages share. `access.end(isLast)` gives the first or last pair, which is to be removed: `item` and
+ * `seen`, the items of both halves, and `show()`.
+ */
 export class TableLike extends Pairs {
   #store
   #name
   #index
+  #access
+  #values
 
   constructor(store, described, access) {
     super(described, access)
+    this.#access = access
+    this.#values = described.codecs.values
     this.#store = store
     this.#name = described.name
     this.#index = described.index
@@ -130,6 +147,31 @@ export class TableLike extends Pairs {
 
   get index() {
     return this.#index
+  }
+
+  take(key) {
+    const { of, keep, swap } = this.#access
+    const item = of(key)
+    const find = () => {
+      const seen = keep(item)
+      if (seen !== undefined) return { item, seen, show: () => this.#values.show(seen) }
+      swap(item) // as in `alter`, says whether the key and the table are good
+      return undefined
+    }
+    return removeShown(find, swap)
+  }
+
+  popFirst() {
+    return this.#pop(false)
+  }
+
+  popLast() {
+    return this.#pop(true)
+  }
+
+  #pop(isLast) {
+    const { end, swap } = this.#access
+    return removeShown(() => end(isLast), swap)
   }
 
   get [Symbol.toStringTag]() {

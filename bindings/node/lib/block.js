@@ -118,7 +118,7 @@ export class Reader {
 }
 
 /** All results that the native half holds ready, in rows of one item for each codec, each with what shows it. */
-function takeItems(codecs) {
+export function takeItems(codecs) {
   const rows = []
   let row = []
   for (let isMore = true; isMore; ) {

@@ -1,7 +1,7 @@
 // Tables: the verbs, and the face of a Map.
 
 import { accessOf } from './access.js'
-import { takeAll, takeRows } from './block.js'
+import { takeAll, takeItems, takeRows } from './block.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
@@ -14,6 +14,7 @@ import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import {
   NO_RANGE,
+  noKeys,
   RANGE,
   readDeleted,
   readOptions,
@@ -65,7 +66,11 @@ export class Table extends TableLike {
     checkInternal(internal, 'Table', 'store.table()')
     const { index, codecs } = described
     const verbs = { select: nativeSelect, swap: nativeCompareAndSwap }
-    super(store, described, { ...accessOf(handle, codecs, verbs), walk: (halves) => this.#walk(halves) })
+    super(store, described, {
+      ...accessOf(handle, codecs, verbs),
+      walk: (halves) => this.#walk(halves),
+      end: (isLast) => this.#removable(isLast),
+    })
     preventClone(this, 'Table')
     this.#handle = handle
     this.#owner = described.snapshot ?? store
@@ -108,6 +113,7 @@ export class Table extends TableLike {
   }
 
   take(key) {
+    if (this.#values.name !== 'bytes') return super.take(key)
     return this.#values.read(native.takePair(this.#handle, this.#key(key)), VALUE)
   }
 
@@ -199,11 +205,28 @@ export class Table extends TableLike {
   }
 
   popFirst() {
-    return this.#end(native.popFirst)
+    return this.#isBytes ? this.#end(native.popFirst) : super.popFirst()
   }
 
   popLast() {
-    return this.#end(native.popLast)
+    return this.#isBytes ? this.#end(native.popLast) : super.popLast()
+  }
+
+  /** Whether each pair can be shown. */
+  get #isBytes() {
+    return this.#keys.name === 'bytes' && this.#values.name === 'bytes'
+  }
+
+  #removable(isLast) {
+    const verb = isLast ? native.last : native.first
+    verb(this.#handle)
+    const [row] = takeItems([this.#keys, this.#values])
+    if (row !== undefined) {
+      const [[item, key], [seen, value]] = row
+      return { item, seen, show: () => [key(), value()] }
+    }
+    this.#deleteAll(noKeys(this.#keys)) // says whether the table can be written to
+    return undefined
   }
 
   #end(verb) {

@@ -115,7 +115,7 @@ export class Block {
     return at
   }
 
-  /** The item of the next pair's key, and functions that show both halves; the value may be absent. */
+  /** The item of the next pair's key, functions that show both halves, and one for the value's item; the value may be absent. */
   row({ keys, values }) {
     const keyLength = this.length()
     const valueLength = this.length()
@@ -126,6 +126,7 @@ export class Block {
       keys.keep(this.bytes, key, keyLength, 'key'),
       () => keys.read(this.bytes, key, keyLength, 'key'),
       () => (value === undefined ? undefined : values.read(this.bytes, value, valueLength, 'value')),
+      () => values.keep(this.bytes, value, valueLength, 'value'),
     ]
   }
 

@@ -8,6 +8,7 @@ import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import {
   NO_RANGE,
+  noKeys,
   RANGE,
   readDeleted,
   readOptions,
@@ -36,6 +37,7 @@ export class Table extends TableLike {
       keep: (item) => this.#keep(item),
       swap: (item, seen, next) => this.#swap(item, seen, next),
       walk: (halves) => this.#walk(halves),
+      end: (isLast) => this.#removable(isLast),
     })
     this.#core = core
     this.#handle = handle
@@ -83,8 +85,8 @@ export class Table extends TableLike {
     return this.#status(core.exports.twindex_delete(this.#handle, core.input, length)) === 1
   }
 
-  /** Removes the pair and returns its value. */
   take(key) {
+    if (this.#values.name !== 'bytes') return super.take(key)
     const core = this.#core
     const length = this.#putKey(key)
     if (this.#status(core.exports.twindex_take(this.#handle, core.input, length)) === 0) return undefined
@@ -231,11 +233,27 @@ export class Table extends TableLike {
   }
 
   popFirst() {
-    return this.#end(this.#core.exports.twindex_pop_first)
+    return this.#isBytes ? this.#end(this.#core.exports.twindex_pop_first) : super.popFirst()
   }
 
   popLast() {
-    return this.#end(this.#core.exports.twindex_pop_last)
+    return this.#isBytes ? this.#end(this.#core.exports.twindex_pop_last) : super.popLast()
+  }
+
+  /** Whether each pair can be shown. */
+  get #isBytes() {
+    return this.#keys.name === 'bytes' && this.#values.name === 'bytes'
+  }
+
+  #removable(isLast) {
+    const { twindex_first, twindex_last } = this.#core.exports
+    const verb = isLast ? twindex_last : twindex_first
+    if (this.#status(verb(this.#handle)) === 1) {
+      const [item, key, value, keep] = new Block(this.#core).row(this.#codecs)
+      return { item, seen: keep(), show: () => [key(), value()] }
+    }
+    this.#deleteAll(noKeys(this.#keys)) // says whether the table can be written to
+    return undefined
   }
 
   #end(verb) {

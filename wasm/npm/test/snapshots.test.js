@@ -198,6 +198,45 @@ test('an iterator keeps the table that it reads', async () => {
   for (const walk of walks) assert.equal([...walk].length, 5000)
 })
 
+test('a pair that cannot be shown stays where it was to be taken', () => {
+  const { store } = filled()
+  const old = {
+    name: 'old',
+    format: 'str',
+    encode: (value) => value,
+    decode() {
+      throw new Error('of a later version')
+    },
+  }
+  const open = (name, options) => store.table(name, { index: 'sorted', ...options })
+  open('bytes', { keys: 'str', values: 'str' })
+  const bytes = open('bytes', { keys: 'bytes', values: 'bytes' })
+  const cases = [
+    [open('values', { values: old }), { message: 'of a later version' }],
+    [open('keys', { keys: old }), { message: 'of a later version' }],
+    [open('bytes'), /UTF-8/],
+  ]
+  for (const [table, error] of cases) {
+    if (table.name === 'bytes')
+      for (const n of [1, 2, 3]) bytes.set(Uint8Array.of(97, n), Uint8Array.of(200, n))
+    else for (const key of ['a', 'b', 'c']) table.set(key, key)
+    const key = table.name === 'bytes' ? 'a\u0001' : 'b'
+    if (table.name !== 'keys') assert.throws(() => table.take(key), error)
+    assert.throws(() => table.popFirst(), error)
+    assert.throws(() => table.popLast(), error)
+    assert.equal(table.size, 3)
+  }
+  assert.deepEqual([...bytes.popFirst()[1]], [200, 1])
+  assert.deepEqual([...bytes.popLast()[1]], [200, 3])
+  assert.deepEqual([...bytes.take(Uint8Array.of(97, 2))], [200, 2])
+  const empty = open('empty')
+  assert.deepEqual([empty.popFirst(), empty.popLast(), empty.take('a')], [undefined, undefined, undefined])
+  const then = store.snapshot().table('empty', { index: 'sorted' })
+  for (const verb of ['popFirst', 'popLast', 'take'])
+    assert.throws(() => then[verb]('a'), code('READ_ONLY'), verb)
+  assert.throws(() => store.table('hash').popFirst(), code('WRONG_INDEX'))
+})
+
 test('the module of pages has snapshots, and says where transactions are', async () => {
   const { Store } = await loadSmall(new URL('../twindex.wasm', import.meta.url))
   const store = new Store()
