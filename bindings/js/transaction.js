@@ -330,8 +330,15 @@ export class TransactionTable extends TableLike {
 
 // --- running them
 
-/** Which transaction's function runs, until it first waits. */
+/** Which transaction's function runs, until it first waits: `{ transaction, outer }`, where `outer` is the one around it. */
 let running
+
+/** The innermost of these that has not ended. */
+function live(link) {
+  let inner = link
+  while (inner?.transaction.ended) inner = inner.outer
+  return inner
+}
 
 /** Ends a transaction that came to nothing: whether that was a conflict. */
 function giveUp(transaction) {
@@ -362,13 +369,13 @@ function checkRuns(runs) {
   throw makeError('TWINDEX_CONFLICT', message)
 }
 
-function runNow(transaction, run) {
-  const outer = running
-  running = transaction
+function runNow(link, run) {
+  const before = running
+  running = link
   try {
-    return run(transaction)
+    return run(link.transaction)
   } finally {
-    running = outer
+    running = before
   }
 }
 
@@ -377,23 +384,35 @@ const isAsync = (run) => Object.prototype.toString.call(run) === '[object AsyncF
 
 /**
  * What `store.transaction(run)` returns. `begin()` gives the access to a new transaction. `tracker` knows, of an `async` function,
- * whose code runs after it has waited, where the host can know that.
+ * whose code runs after it has waited, where the host can know that. `identify(store)` is the same of all handles of one store.
  */
-export function transact(store, begin, run, tracker = { current() {}, run: runNow }) {
+export function transact(
+  store,
+  begin,
+  run,
+  tracker = { current() {}, run: runNow },
+  identify = (store) => store,
+) {
   readFunction(run, 'a transaction')
-  for (const outer of [running, tracker.current()]) {
-    if (outer?.store !== store || outer.ended) continue
-    const message = 'a transaction of this store is running: write with it, or wait until it has ended'
-    throw makeError('TWINDEX_IN_WRITE', message)
+  const around = [running, tracker.current()].map(live)
+  for (const inner of around) {
+    for (let link = inner; link !== undefined; link = link.outer) {
+      link.outer = live(link.outer)
+      if (identify(link.transaction.store) !== identify(store)) continue
+      const message = 'a transaction of this store is running: write with it, or wait until it has ended'
+      throw makeError('TWINDEX_IN_WRITE', message)
+    }
   }
-  const begun = () => new Transaction(INTERNAL, store, begin())
-  const track = (transaction) => tracker.run(transaction, () => runNow(transaction, run))
+  const outer = around[0] ?? around[1]
+  const begun = () => ({ transaction: new Transaction(INTERNAL, store, begin()), outer })
+  const track = (link) => tracker.run(link, () => runNow(link, run))
   if (isAsync(run)) return transactLater(begun, track)
   for (let runs = 1; ; runs++) {
-    const transaction = begun()
+    const link = begun()
+    const { transaction } = link
     try {
-      const result = runNow(transaction, run)
-      if (typeof result?.then === 'function') return transactLater(begun, track, transaction, result)
+      const result = runNow(link, run)
+      if (typeof result?.then === 'function') return transactLater(begun, track, link, result)
       if (typeof result?.next === 'function')
         throw typeError('the function of a transaction is no generator', result)
       if (commit(transaction)) return result
@@ -406,16 +425,15 @@ export function transact(store, begin, run, tracker = { current() {}, run: runNo
 
 /** The same, of a function that waits. `first` and `result` are of a run that has begun. */
 async function transactLater(begun, track, first, result) {
-  let transaction = first
   for (let runs = 1; ; runs++) {
-    transaction ??= begun()
+    const link = runs === 1 && first !== undefined ? first : begun()
+    const { transaction } = link
     try {
-      const value = await (runs === 1 && result !== undefined ? result : track(transaction))
+      const value = await (link === first ? result : track(link))
       if (commit(transaction)) return value
     } catch (error) {
       if (transaction.ended || !giveUp(transaction)) throw error
     }
-    transaction = undefined
     checkRuns(runs)
   }
 }

@@ -6,7 +6,7 @@ import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { parseObject } from './crossing.js'
-import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
+import { loadStore, loadStoreSync, openFile, openFileSync, readPath, resolveFile } from './files.js'
 import { readNamed } from './named.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
@@ -24,15 +24,33 @@ const forgotten = new FinalizationRegistry(native.freeStore)
 
 const STORE = ['shared', 'memoryLimit']
 
+/** The same of all handles of one store. */
+let identify
+
 export class Store {
   #handle
+  /** Its name, where threads share it. */
+  #shared
   #closing
   #file
   #warnings
 
+  static {
+    identify = (store) => {
+      if (store.#shared !== undefined) return `shared ${store.#shared}`
+      if (store.path === undefined) return store
+      return `${store.readOnly ? 'follower' : 'file'} ${resolveFile(store.path)}`
+    }
+  }
+
   constructor(options, handle) {
     preventClone(this, 'Store')
-    this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
+    if (options === INTERNAL) this.#handle = handle
+    else {
+      const read = readOptions(options, 'a store', STORE)
+      this.#handle = openStore(read)
+      this.#shared = read.shared
+    }
     const file = native.fileOf(this.#handle)
     this.#file = file === undefined ? undefined : parseObject(file)
     this.#warnings = new Warnings(this.#file?.path)
@@ -93,7 +111,7 @@ export class Store {
   }
 
   transaction(run) {
-    return runTransaction(this, this.#handle, run)
+    return runTransaction(this, this.#handle, run, identify)
   }
 
   // --- dumps and files

@@ -31,7 +31,7 @@ function verbsOf(handle, table, { keys, values }) {
   }
 }
 
-export function runTransaction(store, storeHandle, run) {
+export function runTransaction(store, storeHandle, run, identify) {
   const begin = () => {
     const handle = transaction.begin(storeHandle)
     const access = {
@@ -53,5 +53,5 @@ export function runTransaction(store, storeHandle, run) {
     forgotten.register(access, handle, access)
     return access
   }
-  return transact(store, begin, run, tracker)
+  return transact(store, begin, run, tracker, identify)
 }

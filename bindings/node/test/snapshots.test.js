@@ -1,5 +1,6 @@
 // Snapshots and transactions, as far as JavaScript has a part in them: what the engine promises of them is tested there.
 import assert from 'node:assert/strict'
+import { symlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DELETE, open, openSync, Store } from 'twindex'
@@ -402,6 +403,42 @@ test('a pair that cannot be shown stays where it was to be taken', () => {
   for (const verb of ['popFirst', 'popLast', 'take'])
     assert.throws(() => then[verb]('a'), code('READ_ONLY'), verb)
   assert.throws(() => store.table('hash').popFirst(), code('WRONG_INDEX'))
+})
+
+test('a transaction within one of the same store is refused, whatever handle it has, or is between them', async () => {
+  const path = newPath()
+  const link = newPath()
+  const stores = { own: filled().store, shared: new Store({ shared: 'nested' }), file: openSync(path) }
+  symlinkSync(path, link)
+  const others = { own: stores.own, shared: new Store({ shared: 'nested' }), file: openSync(link) }
+  const between = new Store()
+  for (const [what, store] of Object.entries(stores)) {
+    const { hash } = filled(store)
+    const inner = () => others[what].transaction((tx) => tx.table('hash').increment('a'))
+    const later = async (work) => {
+      await sleep(1)
+      return work()
+    }
+    const ways = [
+      () => store.transaction(inner),
+      () => store.transaction(() => between.transaction(inner)),
+      () => store.transaction(async () => later(inner)),
+      () => store.transaction(async () => later(() => between.transaction(async () => later(inner)))),
+    ]
+    for (const way of ways) await assert.rejects(async () => way(), code('IN_WRITE'), `${what}: ${way}`)
+    assert.equal(hash.get('a'), 0)
+    // What goes on behind the outer one's end is not within it.
+    let after
+    store.transaction(async () => {
+      after = sleep(10).then(() => between.transaction(inner))
+    })
+    assert.equal(await after, 1)
+    assert.equal(
+      stores.own.transaction(() => between.transaction(() => 1)),
+      1,
+    )
+  }
+  for (const { file } of [stores, others]) await file.close()
 })
 
 test('a transaction of which a table was dropped, or past the memory limit, writes nothing', () => {

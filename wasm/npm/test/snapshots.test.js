@@ -237,6 +237,15 @@ test('a pair that cannot be shown stays where it was to be taken', () => {
   assert.throws(() => store.table('hash').popFirst(), code('WRONG_INDEX'))
 })
 
+test('a transaction within one of the same store is refused, also with one of another store between them', () => {
+  const { store, hash } = filled()
+  const other = new Store()
+  const inner = () => store.transaction((tx) => tx.table('hash').increment('a'))
+  const outer = () => store.transaction(() => other.transaction(inner))
+  assert.throws(outer, code('IN_WRITE'))
+  assert.equal(hash.get('a'), 0)
+})
+
 test('the module of pages has snapshots, and says where transactions are', async () => {
   const { Store } = await loadSmall(new URL('../twindex.wasm', import.meta.url))
   const store = new Store()
