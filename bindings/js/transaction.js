@@ -1,6 +1,6 @@
 // Transactions: reads and writes that take effect together, or not at all.
 
-import { checkDecimal } from './amounts.js'
+import { checkDecimal, readAmount } from './amounts.js'
 import { makeError, typeError } from './errors.js'
 import { checkInternal, INSPECT, INTERNAL } from './internal.js'
 import {
@@ -15,6 +15,8 @@ import {
 } from './options.js'
 import { readThere } from './snapshot.js'
 import { KEYS, PAIRS, TableLike } from './table.js'
+import { encodeText, isWellFormed } from './text.js'
+import { lengthOf } from './views.js'
 
 /** The verbs that write a pair, as the hosts number them. */
 const INSERT = 0
@@ -32,6 +34,14 @@ let give
 let end
 
 const UNCLONEABLE = Symbol('a Twindex Transaction stays in its thread')
+
+const MOST_KEY_BYTES = 65_535
+
+/** How many bytes a key has; an error where it has no form in UTF-8. */
+const bytesOf = (item) => (typeof item === 'string' ? encodeText(item, 'key').length : lengthOf(item))
+
+/** Whether it is longer than any key. */
+const isTooLong = (item) => item.length * 3 > MOST_KEY_BYTES && bytesOf(item) > MOST_KEY_BYTES
 
 const notSupported = (what) => makeError('TWINDEX_NOT_SUPPORTED', `a table in a transaction has no ${what}`)
 
@@ -115,7 +125,7 @@ export class TransactionTable extends TableLike {
       of: (key) => keys.own(keys.toItem(key, 'key')),
       keep: (item) => this.#live().select(item),
       swap: (item, seen, next) => this.#swap(item, seen, next),
-      walk: (halves) => this.#walk(NO_RANGE, halves),
+      walk: (halves) => this.#all(halves),
     })
     this.#transaction = transaction
     this.#keys = keys
@@ -136,9 +146,19 @@ export class TransactionTable extends TableLike {
     return this.#values.own(this.#values.toItem(value, 'value'))
   }
 
-  #pair(pair) {
-    const [key, value] = readTuple(pair, 2, 'the pairs')
-    return [this.#key(key), this.#value(value)]
+  /** As the engine would check it, which sees the arguments of a verb on many one by one. */
+  #manyKey(key) {
+    const item = this.#key(key)
+    const length = bytesOf(item)
+    if (length <= MOST_KEY_BYTES) return item
+    const message = `a key of ${length} bytes is too long, the limit is ${MOST_KEY_BYTES}`
+    throw makeError('TWINDEX_KEY_TOO_LONG', message)
+  }
+
+  #manyValue(value) {
+    const item = this.#value(value)
+    if (typeof item === 'string' && !isWellFormed(item)) encodeText(item, 'value')
+    return item
   }
 
   // --- verbs
@@ -148,35 +168,38 @@ export class TransactionTable extends TableLike {
   }
 
   #select(item) {
-    const found = this.#live().select(item)
+    const found = this.#find(item)
     return found === undefined ? undefined : this.#values.show(found)
   }
 
+  /** As a table, none has a key that is too long. */
+  #find(item) {
+    const verbs = this.#live()
+    return isTooLong(item) ? undefined : verbs.select(item)
+  }
+
   contains(key) {
-    return this.#live().select(this.#key(key)) !== undefined
+    return this.#find(this.#key(key)) !== undefined
   }
 
   insert(key, value) {
-    return this.#live().write(INSERT, ...this.#pair([key, value]))
+    return this.#write(INSERT, key, value)
   }
 
   replace(key, value) {
-    return this.#live().write(REPLACE, ...this.#pair([key, value]))
+    return this.#write(REPLACE, key, value)
   }
 
   upsert(key, value) {
-    return this.#live().write(UPSERT, ...this.#pair([key, value]))
+    return this.#write(UPSERT, key, value)
+  }
+
+  #write(verb, key, value) {
+    return this.#live().write(verb, this.#key(key), this.#value(value))
   }
 
   delete(key) {
     return this.#live().delete(this.#key(key))
-  }
-
-  take(key) {
-    const item = this.#key(key)
-    const value = this.#select(item)
-    this.#live().delete(item)
-    return value
   }
 
   increment(key, by = 1) {
@@ -199,8 +222,11 @@ export class TransactionTable extends TableLike {
   }
 
   #writeEach(verb, pairs) {
-    const write = (pair) => this.#live().write(verb, ...pair)
-    return this.#each(pairs, 'the pairs', (pair) => this.#pair(pair), write)
+    const read = (pair) => {
+      const [key, value] = readTuple(pair, 2, 'the pairs')
+      return [this.#manyKey(key), this.#manyValue(value)]
+    }
+    return this.#each(pairs, 'the pairs', read, (pair) => this.#live().write(verb, ...pair))
   }
 
   #keysEach(keys, act) {
@@ -220,11 +246,12 @@ export class TransactionTable extends TableLike {
   }
 
   deleteMany(keys) {
-    return this.#keysEach(keys, (item) => this.#live().delete(item))
+    const read = (key) => this.#manyKey(key)
+    return this.#each(keys, 'the keys', read, (item) => this.#live().delete(item))
   }
 
   containsMany(keys) {
-    return this.#keysEach(keys, (item) => this.#live().select(item) !== undefined)
+    return this.#keysEach(keys, (item) => this.#find(item) !== undefined)
   }
 
   selectMany(keys) {
@@ -235,16 +262,17 @@ export class TransactionTable extends TableLike {
     checkDecimal(this.#values)
     const read = (amount) => {
       const [key, by] = readTuple(amount, 2, 'the amounts')
-      return [this.#key(key), by]
+      readAmount(by)
+      return [this.#manyKey(key), by]
     }
     return this.#each(amounts, 'the amounts', read, ([item, by]) => this.#live().increment(item, by))
   }
 
   compareAndSwapMany(swaps) {
-    const optional = (value) => (this.#values.isNone(value) ? undefined : this.#value(value))
+    const optional = (value) => (this.#values.isNone(value) ? undefined : this.#manyValue(value))
     const read = (swap) => {
       const [key, expected, value] = readTuple(swap, 3, 'the swaps')
-      return [this.#key(key), optional(expected), optional(value)]
+      return [this.#manyKey(key), optional(expected), optional(value)]
     }
     return this.#each(swaps, 'the swaps', read, (swap) => this.#swap(...swap))
   }
@@ -304,6 +332,13 @@ export class TransactionTable extends TableLike {
     const rows = verbs.range(range, Number.POSITIVE_INFINITY, false)
     for (const [item] of rows) verbs.delete(item)
     return rows.length
+  }
+
+  #all(halves) {
+    this.#live()
+    if (this.index === 'sorted') return this.#walk(NO_RANGE, halves)
+    const message = `table "${this.name}" has a hash index, so it cannot be iterated in a transaction`
+    throw makeError('TWINDEX_WRONG_INDEX', message)
   }
 
   /** Reads the first block at once, so that what is wrong with the call is an error of the call. */

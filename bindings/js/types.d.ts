@@ -314,6 +314,9 @@ export interface BaseStore {
    * Runs `run`, and has what it wrote with `tx` take effect together. Where something that it read was changed meanwhile, it runs
    * again, up to a thousand times. Returns what `run` returns, a promise of it where `run` is `async`. Where `run` throws, nothing
    * is written. Nothing is locked while it runs.
+   *
+   * Begin no transaction of the same store in `run`: it would be none within this one. That is `TWINDEX_IN_WRITE`, but it is not
+   * noticed after `run` has waited, unless in Node and with `run` an `async` function.
    */
   transaction<R>(run: (tx: Transaction) => R): R
 
@@ -437,7 +440,7 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   /** As `upsert`; returns the table. */
   set(key: Input<K>, value: Input<V>): this
 
-  /** Removes the pair and returns its value, `undefined` where the key was absent. */
+  /** Removes the pair and returns its value, `undefined` where the key was absent. A value that cannot be decoded stays. */
   take(key: Input<K>): Output<V> | undefined
 
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
@@ -458,7 +461,7 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   /** The pair with the least or the greatest key. */
   first(): [Output<K>, Output<V>] | undefined
   last(): [Output<K>, Output<V>] | undefined
-  /** The same pair, which is removed. Of several threads each gets another one. */
+  /** The same pair, which is removed, unless it cannot be decoded. Of several threads each gets another one. */
   popFirst(): [Output<K>, Output<V>] | undefined
   popLast(): [Output<K>, Output<V>] | undefined
   /** Removes the pairs of the range, or of all; how many. Some may be gone earlier than others: no batch. */
@@ -494,9 +497,15 @@ export class Snapshot {
   [Symbol.dispose](): void
 }
 
-/** A table in a transaction. Writes take effect at its end; reads see them at once. */
+/**
+ * A table in a transaction. Writes take effect at its end; reads see them at once. One with a hash index cannot be iterated, as
+ * that would read what any write changes.
+ */
 export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
-  extends Omit<Pairs<K, V>, 'size' | 'memory' | 'clear' | 'forEach'>,
+  extends Omit<
+      Pairs<K, V>,
+      'size' | 'memory' | 'clear' | 'entries' | 'keys' | 'values' | 'forEach' | typeof Symbol.iterator
+    >,
     Pick<
       Table<K, V>,
       | 'name'
@@ -513,14 +522,25 @@ export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCod
       | 'compareAndSwapMany'
     > {
   set(key: Input<K>, value: Input<V>): this
-  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
 export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends TransactionTable<K, V>,
     Pick<
       SortedTable<K, V>,
-      'scan' | 'first' | 'last' | 'popFirst' | 'popLast' | 'deleteRange' | 'deletePrefix'
-    > {}
+      | 'scan'
+      | 'first'
+      | 'last'
+      | 'popFirst'
+      | 'popLast'
+      | 'deleteRange'
+      | 'deletePrefix'
+      | 'entries'
+      | 'keys'
+      | 'values'
+      | typeof Symbol.iterator
+    > {
+  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
+}
 
 /** What the function of a transaction gets. It ends with that function. */
 export class Transaction {

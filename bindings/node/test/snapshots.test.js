@@ -303,7 +303,10 @@ test('what a transaction cannot do is a clear error, and nothing is written', as
     [(tx) => tx.table('hash', { index: 'sorted' }), code('WRONG_INDEX')],
     [(tx) => tx.table('hash', { keys: 'int' }), code('WRONG_CODEC')],
     [(tx) => tx.table('hash').scan(), code('WRONG_INDEX')],
-    [(tx) => tx.table('hash').entries(), code('WRONG_INDEX')],
+    ...['entries', 'keys', 'values', 'forEach', Symbol.iterator].map((verb) => [
+      (tx) => tx.table('hash')[verb](() => {}),
+      code('WRONG_INDEX', { message: /"hash".*cannot be iterated in a transaction/ }),
+    ]),
     [(tx) => tx.table('hash').size, code('NOT_SUPPORTED', { message: /size/ })],
     [(tx) => tx.table('hash').clear(), code('NOT_SUPPORTED')],
     [(tx) => tx.table('hash').set('a', 'text'), code('TYPE')],
@@ -439,6 +442,86 @@ test('a transaction within one of the same store is refused, whatever handle it 
     )
   }
   for (const { file } of [stores, others]) await file.close()
+})
+
+test('a verb on many checks all arguments before it writes the first, and a read finds no key that is too long', () => {
+  const { store } = filled()
+  const long = 'k'.repeat(70_000)
+  const twenty = '\u{20ac}'.repeat(21_846)
+  store.transaction((tx) => {
+    const table = tx.table('hash')
+    const text = tx.table('hash', { keys: 'bytes', values: 'bytes' })
+    const fails = [
+      [
+        () =>
+          table.incrementMany([
+            ['x', 1],
+            ['y', 'no'],
+          ]),
+        code('TYPE'),
+      ],
+      [
+        () =>
+          table.incrementMany([
+            ['x', 1],
+            ['y', 2 ** 60],
+          ]),
+        code('RANGE'),
+      ],
+      [
+        () =>
+          table.incrementMany([
+            ['x', 1],
+            [long, 1],
+          ]),
+        code('KEY_TOO_LONG', { message: /70000 bytes/ }),
+      ],
+      [
+        () =>
+          table.upsertMany([
+            ['x', 1],
+            [twenty, 1],
+          ]),
+        code('KEY_TOO_LONG', { message: /65538 bytes/ }),
+      ],
+      [
+        () =>
+          table.insertMany([
+            ['x', 1],
+            ['\ud800', 1],
+          ]),
+        code('ENCODING'),
+      ],
+      [
+        () =>
+          text.upsertMany([
+            [Buffer.from('x'), Buffer.of(1)],
+            [Buffer.alloc(65_536), Buffer.of(1)],
+          ]),
+        code('KEY_TOO_LONG'),
+      ],
+      [() => table.deleteMany(['a', long]), code('KEY_TOO_LONG')],
+      [
+        () =>
+          table.compareAndSwapMany([
+            ['x', undefined, 1],
+            [long, undefined, 1],
+          ]),
+        code('KEY_TOO_LONG'),
+      ],
+    ]
+    for (const [work, error] of fails) assert.throws(work, error, String(work))
+    give([
+      [() => [table.has('x'), table.has('a')], [false, true]],
+      [
+        () => [table.get(long), table.has(twenty), table.selectMany([long, 'a'])],
+        [undefined, false, [undefined, 0]],
+      ],
+      [() => [table.containsMany([long, 'a']), table.get('k'.repeat(65_535))], [[false, true], undefined]],
+    ])
+    for (const work of [() => table.take(long), () => table.delete(long), () => table.set(long, 1)])
+      assert.throws(work, code('KEY_TOO_LONG'))
+  })
 })
 
 test('a transaction of which a table was dropped, or past the memory limit, writes nothing', () => {

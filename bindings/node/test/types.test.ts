@@ -136,6 +136,9 @@ store.transaction(async (tx: Transaction) => {
   >
   // @ts-expect-error
   users.clear()
+  // @ts-expect-error a hash table cannot be iterated in a transaction
+  users.keys()
+  for (const [key] of tx.table('log', { index: 'sorted' })) key.concat('')
   return users.increment('n')
 }) satisfies Promise<number>
 
