@@ -9819,7 +9819,8 @@ impl Transaction {
         }
         drop(pinned);
         for touched in tables {
-            if let Indexed::Hash(index) = &touched.index
+            if ready
+                && let Indexed::Hash(index) = &touched.index
                 && take_flag(&index.emptied)
             {
                 touched.table.renew_if_empty();

@@ -532,6 +532,25 @@ fn reads_around_a_clear_are_a_conflict() {
     }
 }
 
+/// Closing the snapshot leaves the table empty, which the next write may renew.
+#[test]
+fn large_commit_to_a_table_emptied_under_a_snapshot_is_no_conflict() {
+    let store = Store::new();
+    let table = store.table("t", IndexKind::Hash).unwrap();
+    let pairs =
+        |from: u32| (from..from + 30).map(|key| (key.to_be_bytes(), vec![0; 9000])).collect::<Vec<_>>();
+    table.insert_many(&pairs(0)).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    table.retain(|_, _| false).unwrap();
+    drop(snapshot);
+    let mut tx = store.begin();
+    for (key, value) in pairs(100) {
+        assert!(tx.insert(&table, key, value).unwrap());
+    }
+    tx.commit().unwrap();
+    assert_eq!(table.len(), 30);
+}
+
 #[test]
 fn transactions_beside_long_batches_take_effect() {
     let (store, table) = store();

@@ -284,7 +284,7 @@ fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing()
             written.as_ref().is_err_and(limit)
         };
         let write = |round: u8| {
-            let until = Instant::now() + Duration::from_secs(60);
+            let until = Instant::now() + Duration::from_mins(1);
             (0..KEYS).step_by(50).try_for_each(|from| {
                 let pairs: Vec<_> = (from..from + 50).map(|key| (key.to_be_bytes(), [round; 100])).collect();
                 tables.iter().try_for_each(|table| {
