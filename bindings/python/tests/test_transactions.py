@@ -7,7 +7,9 @@ import copy
 import gc
 import os
 import random
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -363,6 +365,123 @@ def test_coroutine_that_fails_or_is_cancelled_writes_nothing(path: Path) -> None
     asyncio.run(main())
     assert dict(accounts) == {"ada": 1, "bob": 2}
     store.close()
+
+
+def test_coroutine_that_ends_its_transaction_returns_its_value(path: Path) -> None:
+    store = twindex.open(path, durability="always")
+    store.table("t")
+
+    async def end(tx: twindex.Transaction, how: Callable[[twindex.Transaction], None]) -> str:
+        tx.table("t")["a"] = "1"
+        how(tx)
+        return "ended"
+
+    for how, written in (twindex.Transaction.close, {}), (twindex.Transaction.commit, {"a": "1"}):
+        assert asyncio.run(twindex.aio.transaction(store, partial(end, how=how))) == "ended"
+        assert dict(store.table("t")) == written
+
+
+class Held:
+    """A store whose commits of `aio` wait in their thread until they are let go."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store = twindex.open(path, durability="always")
+        self.accounts = self.store.table("accounts", values="int")
+        self.accounts["ada"] = 0
+        self.begun, self.go = threading.Event(), threading.Event()
+
+        def in_executor(
+            loop: asyncio.AbstractEventLoop, pool: None, commit: Callable[[], None]
+        ) -> asyncio.Future[None]:
+            def held() -> None:
+                self.begun.set()
+                assert self.go.wait(30), "the commit was never let go"
+                commit()
+
+            begun: asyncio.Future[None] = run_in_executor(loop, pool, held)
+            return begun
+
+        run_in_executor: Any = asyncio.BaseEventLoop.run_in_executor
+        monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", in_executor)
+
+    async def pay(self, tx: twindex.Transaction) -> int:
+        return tx.table(self.accounts).increment("ada")
+
+    async def committing(self) -> None:
+        """Returns once a commit has begun."""
+        async with asyncio.timeout(30):
+            while not self.begun.is_set():
+                await asyncio.sleep(0)
+
+    async def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancels a task whose commit has begun, and lets the commit go."""
+        await self.committing()
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+        self.go.set()
+
+
+def test_task_that_is_cancelled_in_its_commit_returns_the_value_and_is_cancelled_after_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(path, monkeypatch)
+    results: list[int] = []
+
+    async def pay_for_ever() -> None:
+        while True:
+            results.append(await twindex.aio.transaction(held.store, held.pay))
+
+    async def main() -> None:
+        task = asyncio.create_task(pay_for_ever())
+        await held.cancel(task)
+        async with asyncio.timeout(30):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert (results, held.accounts["ada"], held.store.stats()["transactions"]) == ([1], 1, 0)
+
+
+def test_task_that_is_cancelled_in_a_commit_that_writes_nothing_raises_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(path, monkeypatch)
+
+    async def main() -> None:
+        task = asyncio.create_task(twindex.aio.transaction(held.store, held.pay))
+        await held.committing()
+        held.accounts["ada"] = 500
+        await held.cancel(task)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert held.accounts["ada"] == 500
+
+
+def test_time_limit_that_passes_in_a_commit_returns_the_value(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(path, monkeypatch)
+
+    async def passes_in_commit(limit: asyncio.Timeout) -> None:
+        await held.committing()
+        limit.reschedule(0)
+        await asyncio.sleep(0.001)
+        held.go.set()
+
+    async def main() -> int:
+        async with asyncio.timeout(None) as limit:
+            passes = asyncio.create_task(passes_in_commit(limit))
+            value = await twindex.aio.transaction(held.store, held.pay)
+        await passes
+        # No cancel is left over.
+        await asyncio.sleep(0.001)
+        assert limit.expired()
+        return value
+
+    assert asyncio.run(main()) == held.accounts["ada"] == 1
 
 
 def test_threads_share_one_transaction(store: twindex.Store, accounts: Accounts) -> None:

@@ -62,7 +62,8 @@ async def transaction(store: Store, function: Callable[[Transaction], Awaitable[
     """`Store.transaction` with a coroutine function: it is called again where it met a conflict.
 
     Nothing is locked while it runs: other tasks and threads go on, and write. Where writes wait for the disk, the commit
-    waits in another thread.
+    waits in another thread. A commit that has begun is awaited to its end: a task that is cancelled meanwhile raises
+    `CancelledError` only where nothing was written. Else it returns the value, and the next `await` that waits raises it.
 
     >>> import asyncio, twindex, twindex.aio
     >>> store = twindex.Store()
@@ -78,14 +79,41 @@ async def transaction(store: Store, function: Callable[[Transaction], Awaitable[
         try:
             with running:
                 value = await function(running)
-                if store.durability == "always":
-                    await asyncio.to_thread(running.commit)
+                if store.durability == "always" and not running.closed:
+                    await _commit(running)
                 return value
         except Exception:
             if not running._has_conflict:
                 raise
         await asyncio.sleep(0)
     raise ConflictError(_transactions.CONFLICT)
+
+
+async def _commit(running: Transaction) -> None:
+    """Commits in another thread, and leaves it only once that is done."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    # A cancel that waits from another commit is raised here, where nothing was written.
+    await asyncio.sleep(0)
+    # Not by a task: a loop that ends would cancel it.
+    commit = loop.run_in_executor(None, running.commit)
+    cancel: asyncio.CancelledError | None = None
+    while not commit.done():
+        try:
+            await asyncio.wait([commit])
+        except asyncio.CancelledError as error:
+            cancel = error
+    if cancel is not None and task is not None:
+        if isinstance(commit.exception(), ConflictError):
+            raise cancel
+        loop.call_soon(_cancel_again, task, task.cancelling(), cancel)
+    commit.result()
+
+
+def _cancel_again(task: asyncio.Task[Any], cancels: int, cancel: asyncio.CancelledError) -> None:
+    """Cancels a task once more, unless what did so has called it back, as `asyncio.timeout` does at its end."""
+    if not task.done() and task.cancelling() >= cancels:
+        task.uncancel()
+        task.cancel(*cancel.args)
 
 
 async def connect(url: str, **options: Any) -> Any:
