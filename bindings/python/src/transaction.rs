@@ -404,10 +404,36 @@ impl TransactionTable {
     }
 
     fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
-        let Some(bytes) = self.read(py, key)? else { return Ok(None) };
-        let value = self.codecs.values.decode(py, &bytes)?;
-        self.change(py, 0, |part| Engine::delete(part, key))?;
-        Ok(Some(value))
+        while let Some(bytes) = self.read(py, key)? {
+            let value = self.codecs.values.decode(py, &bytes)?;
+            if self.take_out(py, key, &bytes)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes a pair that was read, unless another thread wrote it in between.
+    fn take_out(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<bool> {
+        py.check_signals()?;
+        self.change(py, 0, |part| part.compare_and_swap(key, Some(value), None))
+    }
+
+    fn stored_pairs(
+        &self,
+        py: Python<'_>,
+        range: &Range<'_, '_>,
+        reverse: bool,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let part = self.open()?;
+        range.ends(&self.codecs.keys, |lower, upper| {
+            py.detach(|| part.range((lower, upper), limit, reverse))
+        })?
+    }
+
+    fn decode<'py>(&self, py: Python<'py>, (key, value): &(Vec<u8>, Vec<u8>)) -> Result<Pair<'py>> {
+        Ok(Pair(self.codecs.keys.decode(py, key)?, self.codecs.values.decode(py, value)?))
     }
 
     fn pairs<'py>(
@@ -417,23 +443,19 @@ impl TransactionTable {
         reverse: bool,
         limit: usize,
     ) -> Result<Vec<Pair<'py>>> {
-        let part = self.open()?;
-        let found = range.ends(&self.codecs.keys, |lower, upper| {
-            py.detach(|| part.range((lower, upper), limit, reverse))
-        })??;
-        let Codecs { keys, values } = &self.codecs;
-        gather(
-            py,
-            found.iter().map(|(key, value)| Ok(Pair(keys.decode(py, key)?, values.decode(py, value)?))),
-        )
+        let found = self.stored_pairs(py, range, reverse, limit)?;
+        gather(py, found.iter().map(|pair| self.decode(py, pair)))
     }
 
     fn end<'py>(&self, py: Python<'py>, down: bool, removes: bool) -> Result<Option<Pair<'py>>> {
-        let Some(pair) = self.pairs(py, &Range::default(), down, 1)?.pop() else { return Ok(None) };
-        if removes {
-            self.delete(&pair.0)?;
+        while let Some(stored) = self.stored_pairs(py, &Range::default(), down, 1)?.pop() {
+            let pair = self.decode(py, &stored)?;
+            // By its bytes: a codec may encode the key otherwise.
+            if !removes || self.take_out(py, &stored.0, &stored.1)? {
+                return Ok(Some(pair));
+            }
         }
-        Ok(Some(pair))
+        Ok(None)
     }
 }
 

@@ -193,6 +193,20 @@ def test_verb_does_in_a_transaction_what_it_does_in_a_table(index: Index, verb: 
     assert dict(tables[1]) == dict(tables[0])
 
 
+def test_pop_first_and_pop_last_remove_the_very_pair_that_they_return() -> None:
+    """A codec need not give back the bytes that it read."""
+    store = twindex.Store()
+    folded = twindex.Codec("folded", lambda key: key.lower().encode(), lambda stored: bytes(stored).decode())
+    jobs = store.table("jobs", "sorted", keys=folded, values="int")
+    stored = store.table("jobs", keys="bytes", values="int")
+    stored.update({b"Ada": 1, b"Bob": 2, b"ada": 3})
+    with store.transaction() as tx:
+        mine = tx.table(jobs)
+        assert [mine.pop_first(), mine.pop_last(), mine.pop_first()] == [("Ada", 1), ("ada", 3), ("Bob", 2)]
+        assert mine.pop_first() is None
+    assert dict(stored) == {}
+
+
 def test_prefix_of_a_sorted_table() -> None:
     store = twindex.Store()
     store.table("t", "sorted").update(a1="1", a2="2", b="3")
