@@ -7,6 +7,7 @@ import copy
 import gc
 import os
 import random
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -496,6 +497,44 @@ def test_time_limit_that_passes_in_a_commit_returns_the_value(
         return value
 
     assert asyncio.run(main()) == held.accounts["ada"] == 1
+
+
+def test_exception_at_any_step_of_its_beginning_leaves_no_transaction_behind(
+    store: twindex.Store, accounts: Accounts
+) -> None:
+    """As the handler of a signal raises it between any two steps."""
+
+    def block() -> None:
+        with store.transaction() as tx:
+            tx.table(accounts).increment("ada")
+
+    def function() -> None:
+        store.transaction(lambda tx: tx.table(accounts).increment("ada"))
+
+    def fails_at(step: int, use: Callable[[], None]) -> bool:
+        left = step
+
+        def count(*_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise OwnError
+
+        sys.setprofile(count)
+        try:
+            use()
+            sys.setprofile(None)
+        except OwnError:
+            return True
+        return False
+
+    for use in block, function:
+        step = 1
+        while fails_at(step, use):
+            assert store.stats()["transactions"] == 0, (use, step)
+            use()
+            step += 1
+        assert step > 10
 
 
 def test_threads_share_one_transaction(store: twindex.Store, accounts: Accounts) -> None:

@@ -6,6 +6,7 @@ import time
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 from .errors import ArgumentTypeError, ConflictError, InWriteError
 
@@ -20,22 +21,26 @@ T = TypeVar("T")
 RUNS = 1000
 CONFLICT = f"what the transaction read was changed by others, in {RUNS} of {RUNS} runs"
 
-# The transactions in whose blocks this thread or task is.
-_running: ContextVar[tuple[Transaction, ...]] = ContextVar("_running", default=())
+# The transactions in whose blocks this thread or task is. One whose block a signal's handler kept from beginning is in none.
+_running: ContextVar[tuple[ref[Transaction], ...]] = ContextVar("_running", default=())
 
 
 def enter(transaction: Transaction) -> None:
     """Refuses a transaction within another of its store."""
-    running = tuple(other for other in _running.get() if not other.closed)
-    if any(other._of == transaction._of for other in running):
+    try:
+        running = [one for other in _running.get() if (one := other()) is not None and not one.closed]
+        if any(other._of == transaction._of for other in running):
+            raise InWriteError("a transaction of this store is running: write with it, or end it first")
+        _running.set((*map(ref, running), ref(transaction)))
+    except BaseException:
+        # The block does not begin, and so does not end it.
         transaction.close()
-        raise InWriteError("a transaction of this store is running: write with it, or end it first")
-    _running.set((*running, transaction))
+        raise
 
 
 def leave(transaction: Transaction) -> None:
     """Forgets a transaction that has ended."""
-    _running.set(tuple(other for other in _running.get() if other is not transaction))
+    _running.set(tuple(other for other in _running.get() if other() is not transaction))
 
 
 def run(store: Store, function: Callable[[Transaction], T]) -> T:
