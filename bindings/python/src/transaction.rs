@@ -102,6 +102,10 @@ impl Transaction {
     }
 
     fn has_ended(&self, py: Python<'_>) -> bool {
+        if self.store.is_foreign() {
+            // A thread of the parent may have locked it, for ever.
+            return self.running.engine.try_lock().is_ok_and(|engine| engine.is_none());
+        }
         self.running.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }
@@ -145,7 +149,9 @@ impl Transaction {
 
     /// Gives the transaction up: nothing is written. Closing it again, or after a commit, does nothing.
     fn close(&self, py: Python<'_>) {
-        drop(self.running.take(py));
+        if !self.store.is_foreign() {
+            drop(self.running.take(py));
+        }
     }
 
     /// Whether it has ended.

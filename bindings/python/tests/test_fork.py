@@ -82,7 +82,10 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
         for use in uses:
             with pytest.raises(twindex.ForkedError, match="forked"):
                 use()
+        with pytest.raises(twindex.ForkedError):
+            tx.__exit__(None, None, None)
         then.close()
+        tx.close()
         assert not store.closed
         own = twindex.Store()
         raw(store=own)[b"a"] = b"1"
@@ -132,6 +135,34 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
         done.set()
         for writer in writers:
             writer.join()
+
+
+def test_child_waits_for_no_transaction_that_another_thread_uses() -> None:
+    store = twindex.Store()
+    store.table("t", "sorted", keys="int", values="int").update((key, key) for key in range(5000))
+    tx, done = store.transaction(), threading.Event()
+
+    def read() -> None:
+        table = tx.table("t")
+        while not done.is_set():
+            table.scan()
+
+    def child() -> None:
+        assert (tx.closed, repr(tx)) == (False, "<twindex.Transaction>")
+        tx.close()
+        assert tx.__exit__(KeyError, KeyError(), None) is None  # type: ignore[func-returns-value]
+        # One of its own store is not within it.
+        assert twindex.Store().transaction(lambda own: own.closed) is False
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for _ in range(10):
+            time.sleep(0.002)
+            in_child(child)
+    finally:
+        done.set()
+        reader.join()
 
 
 def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
