@@ -127,9 +127,10 @@ impl Transaction {
         self.store.check_open()?;
         let py = table.py();
         let mut seen = Table::named(&self.store, table, keys, values)?;
-        let table = self.running.with(|transaction| match seen.engine.take() {
-            Some(table) => Ok(table),
-            None => transaction.table(&seen.name),
+        let (known, name) = (seen.engine.take(), &seen.name);
+        // Another thread may be in a long verb of it.
+        let table = py.detach(|| {
+            self.running.with(|transaction| known.map_or_else(|| transaction.table(name), Ok))
         })?;
         let codecs = seen.codecs(py, table.codecs())?;
         let part = Part { running: Arc::clone(&self.running), table };
@@ -390,7 +391,7 @@ impl TransactionTable {
     }
 
     fn stored(&self, key: &Encoded<'_>) -> Result<Option<Vec<u8>>> {
-        self.open()?.select(key.as_ref())
+        Python::attach(|py| self.read(py, key.as_ref()))
     }
 
     fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
