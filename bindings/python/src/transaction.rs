@@ -129,9 +129,8 @@ impl Transaction {
         let mut seen = Table::named(&self.store, table, keys, values)?;
         let (known, name) = (seen.engine.take(), &seen.name);
         // Another thread may be in a long verb of it.
-        let table = py.detach(|| {
-            self.running.with(|transaction| known.map_or_else(|| transaction.table(name), Ok))
-        })?;
+        let table =
+            py.detach(|| self.running.with(|transaction| known.map_or_else(|| transaction.table(name), Ok)))?;
         let codecs = seen.codecs(py, table.codecs())?;
         let part = Part { running: Arc::clone(&self.running), table };
         Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })

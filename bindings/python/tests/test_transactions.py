@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import gc
 import os
@@ -324,9 +325,23 @@ def test_one_that_was_begun_and_left_hinders_no_other(store: twindex.Store, acco
     left.__enter__()
     left.close()
     assert store.transaction(lambda tx: tx.table(accounts).increment("ada")) == 101
+    with store.transaction() as outer:
+        with pytest.raises(twindex.InWriteError):
+            outer.__enter__()
+        outer.table(accounts)["bob"] = 7
+    assert accounts["bob"] == 7
     # Those of two stores may nest.
     with store.transaction(), twindex.Store().transaction() as other:
         assert not other.closed
+
+
+def test_context_that_was_copied_in_a_block_does_not_keep_its_store(path: Path) -> None:
+    store = twindex.open(path)
+    with store.transaction():
+        context = contextvars.copy_context()
+    del store
+    gc.collect()
+    context.run(twindex.open(path).close)
 
 
 def test_coroutines_of_tasks_wait_for_nobody_and_lose_nothing(

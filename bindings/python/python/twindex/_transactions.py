@@ -21,16 +21,22 @@ T = TypeVar("T")
 RUNS = 1000
 CONFLICT = f"what the transaction read was changed by others, in {RUNS} of {RUNS} runs"
 
+NESTED = "a transaction of this store is running: write with it, or end it first"
+
 # The transactions in whose blocks this thread or task is. One whose block a signal's handler kept from beginning is in none.
 _running: ContextVar[tuple[ref[Transaction], ...]] = ContextVar("_running", default=())
 
 
 def enter(transaction: Transaction) -> None:
     """Refuses a transaction within another of its store."""
+    begun = _running.get()
+    if any(other() is transaction for other in begun):
+        # The block in which it runs ends it.
+        raise InWriteError(NESTED)
     try:
-        running = [one for other in _running.get() if (one := other()) is not None and not one.closed]
+        running = [one for other in begun if (one := other()) is not None and not one.closed]
         if any(other._of == transaction._of for other in running):
-            raise InWriteError("a transaction of this store is running: write with it, or end it first")
+            raise InWriteError(NESTED)
         _running.set((*map(ref, running), ref(transaction)))
     except BaseException:
         # The block does not begin, and so does not end it.
