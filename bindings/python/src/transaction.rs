@@ -249,6 +249,11 @@ fn ask_for(bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Fails where a key is too long, before anything is written.
+fn check_keys(keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<()> {
+    keys.into_iter().try_for_each(|key| Ok(twindex::check_key(key.as_ref())?))
+}
+
 impl Part {
     /// Asks for the memory of the key's value as it is, and of a new one.
     fn ask(&self, key: &[u8], new: usize) -> Result<()> {
@@ -273,7 +278,10 @@ impl Part {
 
     fn select(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.ask(key, 0)?;
-        self.running.with(|transaction| transaction.select(&self.table, key))
+        self.running.with(|transaction| {
+            // As of a table, a key that is too long is absent.
+            if key.len() > twindex::MAX_KEY_BYTES { Ok(None) } else { transaction.select(&self.table, key) }
+        })
     }
 
     fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
@@ -283,6 +291,7 @@ impl Part {
     }
 
     fn write_many(&self, write: Write, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
+        check_keys(pairs.iter().map(|(key, _)| key))?;
         pairs.iter().map(|(key, value)| self.write(write, key, value)).collect()
     }
 
@@ -301,6 +310,7 @@ impl Part {
     }
 
     fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
+        check_keys(swaps.iter().map(|(key, ..)| key))?;
         swaps
             .iter()
             .map(|(key, expected, new)| self.compare_and_swap(key.as_ref(), *expected, *new))
@@ -337,6 +347,7 @@ impl Engine for Part {
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
+        check_keys(keys)?;
         keys.iter().map(|key| Engine::delete(self, key.as_ref())).collect()
     }
 

@@ -209,6 +209,24 @@ def test_pop_first_and_pop_last_remove_the_very_pair_that_they_return() -> None:
     assert dict(stored) == {}
 
 
+def test_key_that_is_too_long_is_refused_before_anything_is_written_and_not_found() -> None:
+    store, long = twindex.Store(), "k" * 65536
+    table = store.table("t")
+    table["a"] = "0"
+    uses: list[Callable[[Any], object]] = [
+        lambda t: t.upsert_many([("a", "1"), (long, "1")]),
+        lambda t: t.delete_many(["a", long]),
+        lambda t: t.compare_and_swap_many([("a", "0", "1"), (long, None, "1")]),
+    ]
+    with store.transaction() as tx:
+        for seen in table, tx.table(table):
+            for use in uses:
+                with pytest.raises(twindex.KeyTooLongError):
+                    use(seen)
+            assert seen["a"] == "0"
+            assert (seen.get(long), long in seen, seen.contains_many([long])) == (None, False, [False])
+
+
 def test_prefix_of_a_sorted_table() -> None:
     store = twindex.Store()
     store.table("t", "sorted").update(a1="1", a2="2", b="3")
