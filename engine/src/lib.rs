@@ -198,7 +198,7 @@ use std::alloc::{self, Layout};
 use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::select_unpredictable;
 use std::io;
@@ -4147,7 +4147,7 @@ mod hash {
             block.map(|block| Retired::Block(block, Directory::bytes_for(directory.depth())))
         }
 
-        /// Frees a record that no snapshot needs any more. It left the index long ago.
+        /// Queues a record that no snapshot needs any more. It left the index long ago.
         fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) {
             self.heap.memory.uncount_kept(Self::kept_bytes(record));
             let mut locked = loop {
@@ -4265,14 +4265,15 @@ mod hash {
             }
         }
 
-        fn prune(&self, open: &Needed) {
+        fn prune(&self, closed: u64, open: &Needed) {
             let memory = &self.heap.memory;
             let pinned = epoch::pin(memory);
-            let (roots, items) = self.past.take_unneeded(open);
+            let (root, items) = self.past.take_unneeded(closed, open).unzip();
+            let items = items.unwrap_or_default();
             for kept in &items {
                 let Some(segment) = Self::kept_segment(kept) else { continue };
-                let below = open.generations.iter().copied().filter(|&open| open < kept.from).max();
-                let below = below.and_then(|open| self.past.root_before(open, kept.from));
+                let below = open.generations.partition_point(|&open| open < kept.from).checked_sub(1);
+                let below = below.and_then(|at| self.past.root_before(open.generations[at], kept.from));
                 let shard = self.shard(segment);
                 for reference in Self::marked(segment) {
                     let record = shard.record(reference);
@@ -4283,10 +4284,10 @@ mod hash {
                     }
                 }
             }
-            let directories = roots.iter().filter_map(|&root| Self::kept_directory(root));
-            let all: Vec<_> = directories.chain(items.iter().map(|kept| kept.what)).collect();
-            memory.uncount_kept(all.iter().map(|retired| retired.size()).sum());
-            self.heap.retire(&mut self.heap.space(), all);
+            let all =
+                || root.and_then(Self::kept_directory).into_iter().chain(items.iter().map(|kept| kept.what));
+            memory.uncount_kept(all().map(Retired::size).sum());
+            self.heap.retire(&mut self.heap.space(), all());
             drop(pinned);
             self.heap.maintain_if_due();
             if self.len() == 0 {
@@ -4310,10 +4311,10 @@ mod hash {
             }
             // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
-            let KeptList { roots, items } = &*lock(&self.past.kept);
-            let directories = roots.iter().filter_map(|root| Self::kept_directory(root.1));
-            let mut kept = directories.chain(items.iter().map(|kept| kept.what)).map(Retired::size).sum();
-            for segment in items.iter().filter_map(Self::kept_segment) {
+            let list = lock(&self.past.kept);
+            let directories = list.0.iter().filter_map(|saved| Self::kept_directory(saved.root));
+            let mut kept = directories.chain(list.items().map(|kept| kept.what)).map(Retired::size).sum();
+            for segment in list.items().filter_map(Self::kept_segment) {
                 let shard = self.shard(segment);
                 for record in Self::marked(segment).map(|reference| shard.record(reference)) {
                     kept += Self::kept_bytes(record);
@@ -6452,8 +6453,8 @@ mod sorted {
             shown
         }
 
-        fn prune(&self, open: &Needed) {
-            let (_, items) = self.past.take_unneeded(open);
+        fn prune(&self, closed: u64, open: &Needed) {
+            let items = self.past.take_unneeded(closed, open).map_or_else(Vec::new, |(_, items)| items);
             self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
             self.heap.retire(&mut self.heap.space(), items.iter().map(|kept| kept.what));
             if self.len() == 0 {
@@ -6477,9 +6478,9 @@ mod sorted {
                 }
             };
             space.limbo.drain().for_each(free);
-            let items = &lock(&self.past.kept).items;
-            self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
-            for kept in items {
+            let list = lock(&self.past.kept);
+            self.heap.memory.uncount_kept(list.items().map(|kept| kept.what.size()).sum());
+            for kept in list.items() {
                 free(kept.what);
             }
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
@@ -8810,7 +8811,10 @@ impl Memory {
         let mut closing = Vec::new();
         let closed = self.without_writers(|open| {
             closing = mem::take(&mut open.dropped);
-            open.generations.retain(|generation| closing.iter().all(|(closed, _)| closed != generation));
+            for (closed, _) in &closing {
+                let at = open.generations.binary_search(closed);
+                at.map(|at| open.generations.remove(at)).expect("it was open");
+            }
             self.snapshots.any_dropped.store(false, Relaxed);
         });
         if closed.is_err() {
@@ -8821,8 +8825,10 @@ impl Memory {
             let open = lock(&self.snapshots.open);
             Needed { generations: open.generations.clone(), next: self.generation() }
         };
-        for table in closing.iter().flat_map(|(_, tables)| tables.values()) {
-            with_index!(table.inner.pairs, index => index.prune(&open));
+        for (closed, tables) in &closing {
+            for table in tables.values() {
+                with_index!(table.inner.pairs, index => index.prune(*closed, &open));
+            }
         }
     }
 
@@ -8883,24 +8889,50 @@ struct Past<I> {
     origin: Option<(Arc<I>, usize)>,
 }
 
+/// In the order of their snapshots.
 #[derive(Default)]
-struct KeptList {
-    /// For snapshots up to a generation the root, and the count of pairs. In ascending order.
-    roots: Vec<(u64, *mut u8, usize)>,
-    items: Vec<Preserved>,
-}
+struct KeptList(VecDeque<Saved>);
 
 // SAFETY: V3. Roots lead to what the index keeps as long as they are here.
 unsafe impl Send for KeptList {}
 
-/// Memory that snapshots of some generations need.
+/// What is kept for the snapshots up to a generation, from the root before this one on.
+struct Saved {
+    to: u64,
+    root: *mut u8,
+    /// The count of pairs.
+    len: usize,
+    /// What these snapshots need and no newer one does. When they are closed, the root before takes what its snapshots need.
+    items: BinaryHeap<Preserved>,
+}
+
+/// Memory that snapshots need since a generation. That which older ones do not need comes first.
 struct Preserved {
+    from: u64,
     what: Retired,
     /// Of a hash index's segment.
     shard: usize,
-    from: u64,
-    to: u64,
 }
+
+impl Ord for Preserved {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.from.cmp(&other.from)
+    }
+}
+
+impl PartialOrd for Preserved {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Preserved {
+    fn eq(&self, other: &Self) -> bool {
+        self.from == other.from
+    }
+}
+
+impl Eq for Preserved {}
 
 /// The generations of the snapshots that are open, and of those that will be.
 struct Needed {
@@ -8911,8 +8943,13 @@ struct Needed {
 impl Needed {
     /// Whether a snapshot between two generations is or will be open. A writer may keep something for one that has opened since.
     fn by(&self, from: u64, to: u64) -> bool {
-        to >= self.next || self.generations.iter().any(|&open| from <= open && open <= to)
+        to >= self.next || any_between(&self.generations, from, to)
     }
+}
+
+/// Whether one of these generations, which ascend, is between two others.
+fn any_between(open: &[u64], from: u64, to: u64) -> bool {
+    open.get(open.partition_point(|&open| open < from)).is_some_and(|&open| open <= to)
 }
 
 /// An index that snapshots can keep.
@@ -8922,8 +8959,8 @@ trait Versioned: Sized {
     /// An index that shows what `origin` had in this generation.
     fn showing(origin: &Arc<Self>, generation: u64) -> Self;
 
-    /// Frees what none of the open snapshots needs.
-    fn prune(&self, open: &Needed);
+    /// Frees what a closed snapshot needed and none of the open ones does.
+    fn prune(&self, closed: u64, open: &Needed);
 }
 
 impl<I> Past<I> {
@@ -8963,11 +9000,11 @@ impl<I> Past<I> {
         let mut kept = lock(&self.kept);
         let root = match kept.root(newest) {
             _ if !self.is_kept(newest) => none,
-            Some(saved) => saved.1,
+            Some(saved) => saved.root,
             None => {
-                kept.roots.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
+                kept.0.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
                 let (root, len) = save()?;
-                kept.roots.push((newest, root, len));
+                kept.0.push_back(Saved { to: newest, root, len, items: BinaryHeap::new() });
                 root
             }
         };
@@ -8978,12 +9015,12 @@ impl<I> Past<I> {
 
     /// The root of a snapshot of this generation, which is open, and the count of its pairs. `now` returns the current ones.
     fn root_of(&self, generation: u64, now: impl FnOnce() -> (*mut u8, usize)) -> (*mut u8, usize) {
-        lock(&self.kept).root(generation).map_or_else(now, |&(_, root, len)| (root, len))
+        lock(&self.kept).root(generation).map_or_else(now, |saved| (saved.root, saved.len))
     }
 
     /// The root of an open snapshot, if it was saved before a generation.
     fn root_before(&self, open: u64, before: u64) -> Option<*mut u8> {
-        lock(&self.kept).root(open).filter(|root| root.0 < before).map(|root| root.1)
+        lock(&self.kept).root(open).filter(|saved| saved.to < before).map(|saved| saved.root)
     }
 
     /// Keeps something to which the index no longer leads, if the newest snapshot's root `leads` there. Returns whether it does.
@@ -8993,52 +9030,81 @@ impl<I> Past<I> {
             return false;
         }
         let mut kept = lock(&self.kept);
-        let Some(last) = kept.roots.iter().position(|root| root.0 >= newest) else { return false };
+        let last = kept.position(newest);
+        if last == kept.0.len() {
+            return false;
+        }
         let open = lock(&memory.snapshots.listed);
         let mut from = None;
         for at in (0..=last).rev() {
-            let first = at.checked_sub(1).map_or(self.born.load(Relaxed), |before| kept.roots[before].0 + 1);
+            let first = self.first(&kept, at);
             // A root that no open snapshot needs is about to go, and what it leads to may be free already.
-            let needed = open.iter().any(|open| (first..=kept.roots[at].0).contains(open));
-            if needed && !leads(kept.roots[at].1) {
+            let needed = any_between(&open, first, kept.0[at].to);
+            if needed && !leads(kept.0[at].root) {
                 break;
             }
             from = if needed { Some(first) } else { from };
         }
         drop(open);
         let Some(from) = from else { return false };
-        kept.add(memory, Preserved { what, shard, from, to: newest });
+        kept.add(memory, Preserved { from, what, shard });
         true
     }
 
     /// Keeps something that the newest snapshot has, and all others since this generation.
     fn keep_since(&self, memory: &Memory, what: Retired, from: u64) {
-        lock(&self.kept).add(memory, Preserved { what, shard: 0, from, to: memory.newest() });
+        lock(&self.kept).add(memory, Preserved { from, what, shard: 0 });
     }
 
-    /// Takes out the roots and the memory that no open snapshot needs.
-    fn take_unneeded(&self, open: &Needed) -> (Vec<*mut u8>, Vec<Preserved>) {
-        let needed = |from, to| open.by(from, to);
+    /// The first generation for which a root was saved.
+    fn first(&self, kept: &KeptList, at: usize) -> u64 {
+        at.checked_sub(1).map_or(self.born.load(Relaxed), |before| kept.0[before].to + 1)
+    }
+
+    /// If no open snapshot needs the root of a closed one, takes that out with the memory that none needs.
+    fn take_unneeded(&self, closed: u64, open: &Needed) -> Option<(*mut u8, Vec<Preserved>)> {
         let mut kept = lock(&self.kept);
-        let mut from = self.born.load(Relaxed);
-        let unneeded =
-            |root: &mut (u64, *mut u8, usize)| !needed(mem::replace(&mut from, root.0 + 1), root.0);
-        let roots = kept.roots.extract_if(.., unneeded).map(|root| root.1).collect();
-        (roots, kept.items.extract_if(.., |item| !needed(item.from, item.to)).collect())
+        let at = kept.position(closed);
+        if open.by(self.first(&kept, at), kept.0.get(at)?.to) {
+            return None;
+        }
+        let Saved { root, mut items, .. } = kept.0.remove(at)?;
+        let Some(before) = at.checked_sub(1) else { return Some((root, items.into_vec())) };
+        let older = &mut kept.0[before];
+        let mut unneeded = Vec::new();
+        while items.peek().is_some_and(|item| item.from > older.to) {
+            unneeded.extend(items.pop());
+        }
+        older.items.append(&mut items);
+        Some((root, unneeded))
     }
 }
 
 impl KeptList {
-    /// What was saved for a generation.
-    fn root(&self, generation: u64) -> Option<&(u64, *mut u8, usize)> {
-        self.roots.iter().find(|root| root.0 >= generation)
+    /// The place of what was saved for a generation, or the end.
+    fn position(&self, generation: u64) -> usize {
+        self.0.partition_point(|saved| saved.to < generation)
     }
 
+    /// What was saved for a generation.
+    fn root(&self, generation: u64) -> Option<&Saved> {
+        self.0.get(self.position(generation))
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Preserved> {
+        self.0.iter().flat_map(|saved| &saved.items)
+    }
+
+    /// Adds what the newest snapshot needs, whose root was saved.
     fn add(&mut self, memory: &Memory, kept: Preserved) {
+        let at = self.position(memory.newest());
+        debug_assert!(at < self.0.len(), "V2");
         // Without memory for this small list, the index frees it all when it is dropped itself.
-        if self.items.try_reserve(1).is_ok() {
+        if let Some(saved) = self.0.get_mut(at)
+            && saved.items.try_reserve(1).is_ok()
+        {
             memory.count_kept(kept.what.size());
-            self.items.push(kept);
+            saved.items.push(kept);
         }
     }
 }
@@ -9052,20 +9118,20 @@ impl<T: Versioned> Shared<T> {
         Self::new(T::showing(&origin, generation), Arc::clone(&self.memory))
     }
 
-    /// Frees what none of the open snapshots needs.
-    fn prune(&self, open: &Needed) {
-        let (unneeded, mut all): (Vec<_>, Vec<_>) = {
-            let mut past = lock(&self.past);
-            let unneeded = past
-                .extract_if(.., |(replaced, index)| !open.by(index.past().born.load(Relaxed), *replaced - 1));
-            (unneeded.collect(), past.iter().map(|(_, index)| Arc::clone(index)).collect())
-        };
-        all.push(self.get_arc());
-        for index in all {
-            index.prune(open);
-        }
-        for (_, index) in unneeded {
+    /// Frees what a closed snapshot needed and none of the open ones does.
+    fn prune(&self, closed: u64, open: &Needed) {
+        let mut past = lock(&self.past);
+        let at = past.partition_point(|&(replaced, _)| replaced <= closed);
+        let is_unneeded =
+            |(replaced, index): &(u64, Arc<T>)| !open.by(index.past().born.load(Relaxed), replaced - 1);
+        if past.get(at).is_some_and(is_unneeded) {
+            let (_, index) = past.remove(at);
+            drop(past);
             self.retire(index);
+        } else {
+            let index = past.get(at).map_or_else(|| self.get_arc(), |(_, index)| Arc::clone(index));
+            drop(past);
+            index.prune(closed, open);
         }
     }
 }
