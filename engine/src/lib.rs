@@ -4147,8 +4147,8 @@ mod hash {
             block.map(|block| Retired::Block(block, Directory::bytes_for(directory.depth())))
         }
 
-        /// Queues a record that no snapshot needs any more. It left the index long ago.
-        fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) {
+        /// Queues a record that no snapshot needs any more. It left the index long ago. Returns whether `maintain` is due.
+        fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
             self.heap.memory.uncount_kept(Self::kept_bytes(record));
             let mut locked = loop {
                 let directory = self.directory();
@@ -4158,7 +4158,7 @@ mod hash {
                         // SAFETY: B1. Nobody else knows it.
                         unsafe { self.heap.free_blob(blob) };
                     }
-                    return;
+                    return false;
                 }
                 let segment = directory.segment(hash);
                 let locked = self.shard(segment).lock();
@@ -4167,6 +4167,7 @@ mod hash {
                 }
             };
             self.queue_record(&mut locked, reference, record);
+            locked.due
         }
     }
 
@@ -4270,6 +4271,7 @@ mod hash {
             let pinned = epoch::pin(memory);
             let (root, items) = self.past.take_unneeded(closed, open).unzip();
             let items = items.unwrap_or_default();
+            let mut due = false;
             for kept in &items {
                 let Some(segment) = Self::kept_segment(kept) else { continue };
                 let below = open.generations.partition_point(|&open| open < kept.from).checked_sub(1);
@@ -4280,7 +4282,7 @@ mod hash {
                     let hash = self.hash(record.parts().0);
                     // V4. An older snapshot may have it too.
                     if !below.is_some_and(|root| Self::mark(Directory::of(root), hash, reference)) {
-                        self.free_record(hash, reference, record);
+                        due |= self.free_record(hash, reference, record);
                     }
                 }
             }
@@ -4289,7 +4291,10 @@ mod hash {
             memory.uncount_kept(all().map(Retired::size).sum());
             self.heap.retire(&mut self.heap.space(), all());
             drop(pinned);
-            self.heap.maintain_if_due();
+            if due | take_flag(&self.heap.due) {
+                self.heap.maintain();
+                self.reclaim();
+            }
             if self.len() == 0 {
                 self.emptied.store(true, Relaxed);
             }
@@ -6457,6 +6462,10 @@ mod sorted {
             let items = self.past.take_unneeded(closed, open).map_or_else(Vec::new, |(_, items)| items);
             self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
             self.heap.retire(&mut self.heap.space(), items.iter().map(|kept| kept.what));
+            if take_flag(&self.heap.due) {
+                self.heap.maintain();
+                self.reclaim();
+            }
             if self.len() == 0 {
                 self.emptied.store(true, Relaxed);
             }

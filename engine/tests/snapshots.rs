@@ -419,3 +419,23 @@ fn closing_many_snapshots_looks_only_at_what_each_kept() {
         check(&store);
     }
 }
+
+#[test]
+fn what_a_closed_snapshot_kept_is_free_at_once() {
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let large = vec![1; if cfg!(miri) { 20_000 } else { 2 << 20 }];
+        let keys: Vec<_> = (0..if cfg!(miri) { 4 } else { 20 }).map(key_of).collect();
+        for key in &keys {
+            table.upsert(key, &large).unwrap();
+        }
+        let snapshot = store.snapshot().unwrap();
+        for key in &keys {
+            table.upsert(key, "small").unwrap();
+        }
+        assert!(store.memory() > keys.len() * large.len());
+        drop(snapshot);
+        assert!(store.memory() < 3 * large.len(), "{index}: {}", store.memory());
+    }
+}
