@@ -9182,7 +9182,8 @@ struct Moment {
 pub struct SnapshotStats {
     /// The open snapshots.
     pub snapshots: usize,
-    /// The bytes that are kept for them alone. They count in [`Store::memory`].
+    /// The bytes that are kept for them alone. They count in [`Store::memory`]. A table that was cleared or dropped under a snapshot
+    /// keeps all of its memory until that is closed, and is not in this figure.
     pub kept_bytes: usize,
     /// The transactions that have begun and not ended.
     pub transactions: usize,
