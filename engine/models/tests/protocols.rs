@@ -6,6 +6,11 @@
 //! A processor such as x86 orders more than the language promises, so no test of the engine itself fails there when an
 //! ordering of it is weakened. These lines are therefore compared with the engine's: see [`mirrors`].
 
+#![allow(
+    clippy::items_after_statements,
+    reason = "a model begins with the lines of the engine that it is about"
+)]
+
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
