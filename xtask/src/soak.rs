@@ -162,7 +162,7 @@ const CALLS: [Part; 14] = [
     }),
     call("node: attacks and wrong arguments", |suite, steps, round, log| {
         suite.node(steps)?;
-        let test = round.one_of(&["random-arguments", "arguments", "snapshots"]);
+        let test = round.one_of(&["random-arguments", "arguments", "snapshots-node"]);
         let line = format!("TWINDEX_STRESS=10 node --expose-gc --test test/{test}.test.js");
         round.run(suite, "bindings/node", &line, log)
     }),

@@ -1,68 +1,13 @@
-// Snapshots and transactions, as far as JavaScript has a part in them: what the engine promises of them is tested there.
+// Snapshots and transactions, as far as JavaScript has a part in them: what the engine promises of them is tested there. The
+// WebAssembly package runs this too.
 import assert from 'node:assert/strict'
-import { symlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DELETE, open, openSync, Store } from 'twindex'
-import { code, newPath, remote, thread, until } from './helpers.js'
+import { DELETE, Store } from 'twindex'
+import { code, until } from './helpers.js'
+import { filled, give, testVerbs } from './suites/snapshots.js'
 
-/** How much longer, and by how many threads, money is moved. */
-const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
-
-const names = ['a', 'b', 'c', 'd']
-
-/** A store with a table of each index, whatever it is kept in. */
-function filled(store = new Store()) {
-  const hash = store.table('hash', { values: 'int' })
-  const sorted = store.table('sorted', { index: 'sorted', keys: 'tuple', values: 'json' })
-  for (const [n, name] of names.entries()) {
-    hash.set(name, n)
-    sorted.set([name, n], { n })
-  }
-  return { store, hash, sorted }
-}
-
-const WAYS = {
-  'in memory': () => new Store(),
-  shared: () => new Store({ shared: 'snapshots' }),
-  'in a file': () => openSync(newPath()),
-  'in a file without a log': () => openSync(newPath(), { durability: 'none' }),
-}
-
-/** What each of some calls gives. */
-function give(calls) {
-  for (const [call, result] of calls) assert.deepEqual(call(), result, String(call))
-}
-
-for (const [where, make] of Object.entries(WAYS)) {
-  test(`a snapshot of a store ${where} shows one moment with all verbs that read`, async () => {
-    const { store, hash, sorted } = filled(make())
-    const snapshot = store.snapshot()
-    hash.upsertMany(names.map((name) => [name, 99]))
-    sorted.clear()
-    store.dropTable('hash')
-    store.table('later')
-    const [then, order] = [snapshot.table('hash'), snapshot.table('sorted')]
-    give([
-      [() => [then.name, then.index, then.codecs.values, then.store], ['hash', 'hash', 'int', store]],
-      [() => [then.get('b'), then.select('x'), then.has('a'), then.size], [1, undefined, true, 4]],
-      [() => then.selectMany(['d', 'x']), [3, undefined]],
-      [() => then.containsMany(['d', 'x']), [true, false]],
-      [() => Object.fromEntries([...then].sort()), { a: 0, b: 1, c: 2, d: 3 }],
-      [() => [...order.keys()].flat(), ['a', 0, 'b', 1, 'c', 2, 'd', 3]],
-      [() => Array.from(order.values(), ({ n }) => n), [0, 1, 2, 3]],
-      [() => [...order.scan({ gte: ['b'], reverse: true, limit: 1 })], [[['d', 3], { n: 3 }]]],
-      [() => order.cursor({ prefix: ['b'] }).scanAscNext(), [['b', 1], { n: 1 }]],
-      [() => snapshot.table('sorted', { keys: 'view', values: 'bytes' }).first()[1].toString(), '{"n":0}'],
-      [() => snapshot.tables().map(String), ['hash,hash', 'sorted,sorted']],
-    ])
-    const { snapshots, keptBytes } = store.stats()
-    assert.ok(snapshots === 1 && keptBytes > 0)
-    snapshot.close()
-    assert.deepEqual([store.stats().snapshots, store.stats().keptBytes], [0, 0])
-    await store.close()
-  })
-}
+testVerbs('in memory', () => new Store())
 
 test('what a snapshot cannot do is a clear error, and its end ends all that was opened through it', () => {
   const { store } = filled()
@@ -82,7 +27,6 @@ test('what a snapshot cannot do is a clear error, and its end ends all that was 
     [() => snapshot.table('hash', { create: true }), code('RANGE', { message: /create/ })],
     [() => snapshot.table(1), code('TYPE')],
     [() => snapshot.table('hash').scan(), code('WRONG_INDEX')],
-    [() => snapshot.position, code('NO_FILE')],
     [() => structuredClone(snapshot), { name: 'DataCloneError', message: /Snapshot stays in its thread/ }],
     [() => new snapshot.constructor(), code('TYPE', { message: /store\.snapshot\(\)/ })],
     ...[
@@ -96,7 +40,6 @@ test('what a snapshot cannot do is a clear error, and its end ends all that was 
       () => table.clear(),
       () => snapshot.table('hash').increment('a'),
       () => snapshot.table('hash').incrementMany([['a', 1]]),
-      () => store.batch((batch) => batch.set(table, ['x'], 1)),
     ].map((work) => [work, code('READ_ONLY', { message: /snapshot/ })]),
   ])
     assert.throws(work, error, String(work))
@@ -132,35 +75,6 @@ test('what a snapshot cannot do is a clear error, and its end ends all that was 
   again.close()
 })
 
-test('the feed from a snapshot has what came after it, and nothing before', async () => {
-  const { store, hash } = filled(await open(newPath()))
-  const snapshot = store.snapshot()
-  hash.set('e', 4)
-  const { changes } = await store.changes(snapshot.position).poll()
-  assert.deepEqual(changes, [{ kind: 'put', table: 'hash', key: 'e', value: 4 }])
-  snapshot.close()
-  await store.close()
-})
-
-test('a follower has snapshots, and transactions that only read', async () => {
-  const path = newPath()
-  const writer = await remote(path)
-  await writer.tell('many', 10)
-  const copy = await open(path, { readOnly: true })
-  const snapshot = copy.snapshot()
-  await writer.tell('many', 20)
-  await copy.refresh()
-  assert.deepEqual([snapshot.table('users').size, copy.table('users').size], [10, 20])
-  assert.equal(typeof snapshot.position, 'string')
-  assert.equal(
-    copy.transaction((tx) => tx.table('users').has('none')),
-    false,
-  )
-  assert.throws(() => copy.transaction((tx) => tx.table('users').set('a', 'b')), code('READ_ONLY'))
-  await writer.end()
-  await copy.close()
-})
-
 test('what is forgotten gives back what it keeps', async () => {
   const { store } = filled()
   ;(() => {
@@ -179,48 +93,6 @@ test('what is forgotten gives back what it keeps', async () => {
 })
 
 // --- transactions
-
-for (const [where, make] of Object.entries(WAYS)) {
-  test(`a transaction of a store ${where} has the verbs of a table`, async () => {
-    const { store, hash, sorted } = filled(make())
-    const result = store.transaction((tx) => {
-      const table = tx.table('hash')
-      const order = tx.table('sorted')
-      const all = Array.from({ length: 500 }, (_, n) => n)
-      const keys = (options) => Array.from(order.scan(options), ([[, n]]) => n)
-      give([
-        [() => [table.name, table.index, table.store], ['hash', 'hash', store]],
-        [() => [table.get('b'), table.has('x'), table.select('x')], [1, false, undefined]],
-        [() => [table.set('f', 1).increment('f', 2), table.increment('f', -1n)], [3, 2n]],
-        [() => [table.delete('a'), table.delete('a'), table.take('f')], [true, false, 2]],
-        [() => [table.insert('e', 9), table.compareAndSwap('e', 9, null)], [true, true]],
-        [() => table.alter('b', (n) => n + 10), true],
-        [() => table.upsertMany(Object.entries({ g: 1, h: 2 })), [true, true]],
-        [() => [table.deleteMany(['g', 'x']), table.incrementMany([['h', 3]])], [[true, false], [5]]],
-        [() => table.compareAndSwapMany([['z', undefined, 0]]), [true]],
-        [() => [order.first(), order.last()].flat(2), ['a', 0, { n: 0 }, 'd', 3, { n: 3 }]],
-        [() => order.upsertMany(all.map((n) => [['m', n], n])).length, 500],
-        [() => keys({ prefix: ['m'] }), all],
-        [() => keys({ prefix: ['m'], reverse: true, limit: 300 }), all.toReversed().slice(0, 300)],
-        [() => keys({ gt: ['m', 9], lte: ['m', 40] }), all.slice(10, 41)],
-        [() => [[...order.keys()].length, [...order.values()].length, [...order].length], [504, 504, 504]],
-        [() => [order.deletePrefix(['m']), order.popFirst()], [500, [['a', 0], { n: 0 }]]],
-        [() => [order.popLast(), order.deleteRange({ lt: ['c'] })], [[['d', 3], { n: 3 }], 1]],
-      ])
-      assert.equal(hash.get('a'), 0)
-      return 'done'
-    })
-    assert.equal(result, 'done')
-    const after = { b: 11, c: 2, d: 3, h: 5, z: 0 }
-    assert.deepEqual(new Map(hash), new Map(Object.entries(after)))
-    assert.deepEqual([...sorted], [[['c', 2], { n: 2 }]])
-    await store.close()
-    if (store.path === undefined) return
-    const again = await open(store.path)
-    assert.deepEqual(new Map(again.table('hash')), new Map(Object.entries(after)))
-    await again.close()
-  })
-}
 
 test('a transaction restarts when what it read was changed, and fails after a thousand runs', async () => {
   const { store, hash, sorted } = filled()
@@ -322,7 +194,6 @@ test('what a transaction cannot do is a clear error, and nothing is written', as
     [(tx) => tx.table('hash').increment('a', 0.5), code('TYPE')],
     [(tx) => tx.table('sorted').increment(['a', 0]), code('NOT_AN_INTEGER')],
     [(tx) => tx.table('hash').alter('a', async () => 1), code('TYPE')],
-    [() => store.transaction(() => {}), code('IN_WRITE', { message: /is running/ })],
     [(tx) => tx.table('sorted').scan({ gt: ['a'], gte: ['a'] }), code('RANGE')],
     [(tx) => tx.table('sorted').deletePrefix(), code('TYPE')],
     [(tx) => tx.table('hash').first(), code('WRONG_INDEX')],
@@ -406,42 +277,6 @@ test('a pair that cannot be shown stays where it was to be taken', () => {
   for (const verb of ['popFirst', 'popLast', 'take'])
     assert.throws(() => then[verb]('a'), code('READ_ONLY'), verb)
   assert.throws(() => store.table('hash').popFirst(), code('WRONG_INDEX'))
-})
-
-test('a transaction within one of the same store is refused, whatever handle it has, or is between them', async () => {
-  const path = newPath()
-  const link = newPath()
-  const stores = { own: filled().store, shared: new Store({ shared: 'nested' }), file: openSync(path) }
-  symlinkSync(path, link)
-  const others = { own: stores.own, shared: new Store({ shared: 'nested' }), file: openSync(link) }
-  const between = new Store()
-  for (const [what, store] of Object.entries(stores)) {
-    const { hash } = filled(store)
-    const inner = () => others[what].transaction((tx) => tx.table('hash').increment('a'))
-    const later = async (work) => {
-      await sleep(1)
-      return work()
-    }
-    const ways = [
-      () => store.transaction(inner),
-      () => store.transaction(() => between.transaction(inner)),
-      () => store.transaction(async () => later(inner)),
-      () => store.transaction(async () => later(() => between.transaction(async () => later(inner)))),
-    ]
-    for (const way of ways) await assert.rejects(async () => way(), code('IN_WRITE'), `${what}: ${way}`)
-    assert.equal(hash.get('a'), 0)
-    // What goes on behind the outer one's end is not within it.
-    let after
-    store.transaction(async () => {
-      after = sleep(10).then(() => between.transaction(inner))
-    })
-    assert.equal(await after, 1)
-    assert.equal(
-      stores.own.transaction(() => between.transaction(() => 1)),
-      1,
-    )
-  }
-  for (const { file } of [stores, others]) await file.close()
 })
 
 test('a verb on many checks all arguments before it writes the first, and a read finds no key that is too long', () => {
@@ -536,28 +371,4 @@ test('a transaction of which a table was dropped, or past the memory limit, writ
   const fill = (tx) => tx.table('hash', { values: 'bytes' }).set('a', Buffer.alloc(100_000))
   assert.throws(() => store.transaction(fill), code('MEMORY_LIMIT'))
   assert.equal(hash.get('a'), 0)
-})
-
-test('money moved by several threads is never lost or created, as snapshots see it', async () => {
-  const shared = 'money'
-  const store = new Store({ shared })
-  const accounts = store.table('accounts', { index: 'sorted', values: 'int' })
-  for (let n = 0; n < 10; n++) accounts.set(`account-${n}`, 100)
-  const moves = 300 * STRESS
-  const workers = Array.from({ length: STRESS > 1 ? 16 : 2 }, () => thread('mover', { shared, moves }))
-  let ended = 0
-  for (const worker of workers) worker.once('exit', () => ended++)
-  const sum = (table) => [...table.values()].reduce((all, n) => all + n, 0)
-  for (let checks = 0; ended < workers.length || checks < 10; checks++) {
-    const snapshot = store.snapshot()
-    assert.equal(sum(snapshot.table('accounts')), 1000)
-    snapshot.close()
-    assert.equal(
-      store.transaction((tx) => sum(tx.table('accounts'))),
-      1000,
-    )
-    await sleep(0)
-  }
-  assert.equal(store.stats().snapshots, 0)
-  assert.notDeepEqual(new Set(accounts.values()), new Set([100]))
 })
