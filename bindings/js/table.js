@@ -2,7 +2,7 @@
 
 import { typeError } from './errors.js'
 import { INSPECT } from './internal.js'
-import { readFunction } from './options.js'
+import { noKeys, readDeleted, readFunction, readPrefix } from './options.js'
 
 /** What a change returns to remove the pair. One symbol for every copy of the packages. */
 export const DELETE = Symbol.for('twindex.DELETE')
@@ -22,12 +22,12 @@ function readChange(values, wanted) {
 }
 
 /** Removes a pair that `find()` gives, once it is shown: one that cannot be shown stays. If it is changed meanwhile, again. */
-function removeShown(find, swap) {
+function removeShown(find, remove) {
   for (;;) {
     const found = find()
     if (found === undefined) return undefined
     const shown = found.show()
-    if (swap(found.item, found.seen)) return shown
+    if (remove(found)) return shown
   }
 }
 
@@ -118,20 +118,25 @@ export class Pairs {
 }
 
 /**
- * What the tables of both packages share. `access.end(isLast)` gives the first or last pair, which is to be removed: `item` and
- * `seen`, the items of both halves, and `show()`.
+ * What the tables of all packages share. Beside what `Pairs` needs, `access` has:
+ *
+ *   end(isLast)         the first or last pair as the user sees it, or `undefined`
+ *   find(isLast)        the same pair to be removed: its key's `item`, `show()`, and what else `remove` needs
+ *   remove(found)       removes it if it is still the same; whether it was
+ *   popBytes(isLast)    removes and returns the pair at once; for tables of bytes, which can all be shown. Not in transactions.
+ *   deleteAll(range)    removes the pairs of a range; how many
  */
 export class TableLike extends Pairs {
   #store
   #name
   #index
   #access
-  #values
+  #codecs
 
   constructor(store, described, access) {
     super(described, access)
     this.#access = access
-    this.#values = described.codecs.values
+    this.#codecs = described.codecs
     this.#store = store
     this.#name = described.name
     this.#index = described.index
@@ -154,11 +159,19 @@ export class TableLike extends Pairs {
     const item = of(key)
     const find = () => {
       const seen = keep(item)
-      if (seen !== undefined) return { item, seen, show: () => this.#values.show(seen) }
+      if (seen !== undefined) return { seen, show: () => this.#codecs.values.show(seen) }
       swap(item) // as in `alter`, says whether the key and the table are good
       return undefined
     }
-    return removeShown(find, swap)
+    return removeShown(find, ({ seen }) => swap(item, seen))
+  }
+
+  first() {
+    return this.#access.end(false)
+  }
+
+  last() {
+    return this.#access.end(true)
   }
 
   popFirst() {
@@ -170,8 +183,23 @@ export class TableLike extends Pairs {
   }
 
   #pop(isLast) {
-    const { end, swap } = this.#access
-    return removeShown(() => end(isLast), swap)
+    const { keys, values } = this.#codecs
+    const { find, remove, popBytes, deleteAll } = this.#access
+    if (popBytes !== undefined && keys.name === 'bytes' && values.name === 'bytes') return popBytes(isLast)
+    const findOne = () => {
+      const found = find(isLast)
+      if (found === undefined) deleteAll(noKeys(keys)) // says whether the table can be written to
+      return found
+    }
+    return removeShown(findOne, remove)
+  }
+
+  deleteRange(options) {
+    return this.#access.deleteAll(readDeleted(options, this.#codecs.keys))
+  }
+
+  deletePrefix(prefix) {
+    return this.#access.deleteAll(readPrefix({ prefix }, this.#codecs.keys))
   }
 
   get [Symbol.toStringTag]() {

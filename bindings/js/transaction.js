@@ -3,16 +3,7 @@
 import { checkDecimal, readAmount } from './amounts.js'
 import { makeError, typeError } from './errors.js'
 import { checkInternal, INSPECT, INTERNAL } from './internal.js'
-import {
-  EXCLUDED,
-  NO_RANGE,
-  readDeleted,
-  readFunction,
-  readIterable,
-  readPrefix,
-  readScan,
-  readTuple,
-} from './options.js'
+import { EXCLUDED, NO_RANGE, readFunction, readIterable, readScan, readTuple } from './options.js'
 import { readThere } from './snapshot.js'
 import { KEYS, PAIRS, TableLike } from './table.js'
 import { encodeText, isWellFormed } from './text.js'
@@ -126,6 +117,10 @@ export class TransactionTable extends TableLike {
       keep: (item) => this.#live().select(item),
       swap: (item, seen, next) => this.#swap(item, seen, next),
       walk: (halves) => this.#all(halves),
+      end: (isLast) => this.#find(isLast)?.show(),
+      find: (isLast) => this.#find(isLast),
+      remove: ({ item }) => this.#live().delete(item),
+      deleteAll: (range) => this.#deleteAll(range),
     })
     this.#transaction = transaction
     this.#keys = keys
@@ -168,18 +163,18 @@ export class TransactionTable extends TableLike {
   }
 
   #select(item) {
-    const found = this.#find(item)
+    const found = this.#keep(item)
     return found === undefined ? undefined : this.#values.show(found)
   }
 
   /** As a table, none has a key that is too long. */
-  #find(item) {
+  #keep(item) {
     const verbs = this.#live()
     return isTooLong(item) ? undefined : verbs.select(item)
   }
 
   contains(key) {
-    return this.#find(this.#key(key)) !== undefined
+    return this.#keep(this.#key(key)) !== undefined
   }
 
   insert(key, value) {
@@ -251,7 +246,7 @@ export class TransactionTable extends TableLike {
   }
 
   containsMany(keys) {
-    return this.#keysEach(keys, (item) => this.#find(item) !== undefined)
+    return this.#keysEach(keys, (item) => this.#keep(item) !== undefined)
   }
 
   selectMany(keys) {
@@ -294,37 +289,11 @@ export class TransactionTable extends TableLike {
     return this.#walk(range, PAIRS, reverse, limit)
   }
 
-  first() {
-    return this.#end(false)
-  }
-
-  last() {
-    return this.#end(true)
-  }
-
-  popFirst() {
-    return this.#end(false, (item) => this.#verbs.delete(item))
-  }
-
-  popLast() {
-    return this.#end(true, (item) => this.#verbs.delete(item))
-  }
-
-  #end(down, act) {
-    const [row] = this.#live().range(NO_RANGE, 1, down)
+  #find(isLast) {
+    const [row] = this.#live().range(NO_RANGE, 1, isLast)
     if (row === undefined) return undefined
     const [item, key, value] = row
-    const pair = [key(), value()]
-    act?.(item)
-    return pair
-  }
-
-  deleteRange(options) {
-    return this.#deleteAll(readDeleted(options, this.#keys))
-  }
-
-  deletePrefix(prefix) {
-    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
+    return { item, show: () => [key(), value()] }
   }
 
   #deleteAll(range) {

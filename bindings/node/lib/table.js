@@ -1,7 +1,7 @@
 // Tables: the verbs, and the face of a Map.
 
 import { accessOf } from './access.js'
-import { takeAll, takeItems, takeRows } from './block.js'
+import { takeAll, takeItems } from './block.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
@@ -12,16 +12,7 @@ import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import {
-  NO_RANGE,
-  noKeys,
-  RANGE,
-  readDeleted,
-  readOptions,
-  readPrefix,
-  readRange,
-  readScan,
-} from './shared/options.js'
+import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 
@@ -66,10 +57,15 @@ export class Table extends TableLike {
     checkInternal(internal, 'Table', 'store.table()')
     const { index, codecs } = described
     const verbs = { select: nativeSelect, swap: nativeCompareAndSwap }
+    const access = accessOf(handle, codecs, verbs)
     super(store, described, {
-      ...accessOf(handle, codecs, verbs),
+      ...access,
       walk: (halves) => this.#walk(halves),
-      end: (isLast) => this.#removable(isLast),
+      end: (isLast) => this.#end(isLast ? native.last : native.first),
+      find: (isLast) => this.#find(isLast ? native.last : native.first),
+      remove: ({ item, seen }) => access.swap(item, seen),
+      popBytes: (isLast) => this.#end(isLast ? native.popLast : native.popFirst),
+      deleteAll: (range) => this.#deleteAll(range),
     })
     preventClone(this, 'Table')
     this.#handle = handle
@@ -196,50 +192,16 @@ export class Table extends TableLike {
 
   // --- order
 
-  first() {
-    return this.#end(native.first)
-  }
-
-  last() {
-    return this.#end(native.last)
-  }
-
-  popFirst() {
-    return this.#isBytes ? this.#end(native.popFirst) : super.popFirst()
-  }
-
-  popLast() {
-    return this.#isBytes ? this.#end(native.popLast) : super.popLast()
-  }
-
-  /** Whether each pair can be shown. */
-  get #isBytes() {
-    return this.#keys.name === 'bytes' && this.#values.name === 'bytes'
-  }
-
-  #removable(isLast) {
-    const verb = isLast ? native.last : native.first
+  #find(verb) {
     verb(this.#handle)
     const [row] = takeItems([this.#keys, this.#values])
-    if (row !== undefined) {
-      const [[item, key], [seen, value]] = row
-      return { item, seen, show: () => [key(), value()] }
-    }
-    this.#deleteAll(noKeys(this.#keys)) // says whether the table can be written to
-    return undefined
+    if (row === undefined) return undefined
+    const [[item, key], [seen, value]] = row
+    return { item, seen, show: () => [key(), value()] }
   }
 
   #end(verb) {
-    verb(this.#handle)
-    return takeRows([this.#keys, this.#values])[0]?.()
-  }
-
-  deleteRange(options) {
-    return this.#deleteAll(readDeleted(options, this.#keys))
-  }
-
-  deletePrefix(prefix) {
-    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
+    return this.#find(verb)?.show()
   }
 
   #deleteAll(range) {

@@ -6,16 +6,7 @@ import { openCursor } from './cursor.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import {
-  NO_RANGE,
-  noKeys,
-  RANGE,
-  readDeleted,
-  readOptions,
-  readPrefix,
-  readRange,
-  readScan,
-} from './shared/options.js'
+import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { closedError } from './shared/snapshot.js'
 import { PAIRS, TableLike } from './shared/table.js'
 
@@ -32,12 +23,17 @@ export class Table extends TableLike {
   constructor(internal, core, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
     const { index, codecs } = described
+    const { exports } = core
     super(store, described, {
       of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
       keep: (item) => this.#keep(item),
       swap: (item, seen, next) => this.#swap(item, seen, next),
       walk: (halves) => this.#walk(halves),
-      end: (isLast) => this.#removable(isLast),
+      end: (isLast) => this.#end(isLast ? exports.twindex_last : exports.twindex_first),
+      find: (isLast) => this.#find(isLast ? exports.twindex_last : exports.twindex_first),
+      remove: ({ item, seen }) => this.#swap(item, seen),
+      popBytes: (isLast) => this.#end(isLast ? exports.twindex_pop_last : exports.twindex_pop_first),
+      deleteAll: (range) => this.#deleteAll(range),
     })
     this.#core = core
     this.#handle = handle
@@ -224,49 +220,15 @@ export class Table extends TableLike {
 
   // --- order
 
-  first() {
-    return this.#end(this.#core.exports.twindex_first)
-  }
-
-  last() {
-    return this.#end(this.#core.exports.twindex_last)
-  }
-
-  popFirst() {
-    return this.#isBytes ? this.#end(this.#core.exports.twindex_pop_first) : super.popFirst()
-  }
-
-  popLast() {
-    return this.#isBytes ? this.#end(this.#core.exports.twindex_pop_last) : super.popLast()
-  }
-
-  /** Whether each pair can be shown. */
-  get #isBytes() {
-    return this.#keys.name === 'bytes' && this.#values.name === 'bytes'
-  }
-
-  #removable(isLast) {
-    const { twindex_first, twindex_last } = this.#core.exports
-    const verb = isLast ? twindex_last : twindex_first
-    if (this.#status(verb(this.#handle)) === 1) {
-      const [item, key, value, keep] = new Block(this.#core).row(this.#codecs)
-      return { item, seen: keep(), show: () => [key(), value()] }
-    }
-    this.#deleteAll(noKeys(this.#keys)) // says whether the table can be written to
-    return undefined
+  #find(verb) {
+    if (this.#status(verb(this.#handle)) === 0) return undefined
+    const [item, key, value, keep] = new Block(this.#core).row(this.#codecs)
+    return { item, seen: keep(), show: () => [key(), value()] }
   }
 
   #end(verb) {
     if (this.#status(verb(this.#handle)) === 0) return undefined
     return new Block(this.#core).pair(this.#codecs, PAIRS)
-  }
-
-  deleteRange(options) {
-    return this.#deleteAll(readDeleted(options, this.#keys))
-  }
-
-  deletePrefix(prefix) {
-    return this.#deleteAll(readPrefix({ prefix }, this.#keys))
   }
 
   #deleteAll(range) {
