@@ -13,6 +13,10 @@ mod files {}
 mod migrate {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/transactions.md")]
+mod transactions {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../../engine/README.md")]
 mod engine {}
 
