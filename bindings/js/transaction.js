@@ -369,7 +369,7 @@ function commit(transaction) {
 
 function checkRuns(runs) {
   if (runs < RUNS) return
-  const message = `what the transaction read was changed each of the ${RUNS} times that it ran`
+  const message = `what the transaction read was changed by others, in ${RUNS} of ${RUNS} runs`
   throw makeError('TWINDEX_CONFLICT', message)
 }
 

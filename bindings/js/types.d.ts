@@ -105,9 +105,9 @@ export type ErrorCode =
   | 'TWINDEX_CLOSED'
   /** The snapshot was closed, or the transaction has ended. */
   | 'TWINDEX_ENDED'
-  /** What a transaction read was changed each time that it ran. Nothing was written. */
+  /** Others changed what a transaction read, in each of its runs. Nothing was written. */
   | 'TWINDEX_CONFLICT'
-  /** A transaction of this store is running, and another one was begun in its function. */
+  /** A transaction began in the function of another one of the same store. */
   | 'TWINDEX_IN_WRITE'
   /** A key of more than 65,535 bytes. */
   | 'TWINDEX_KEY_TOO_LONG'
@@ -151,9 +151,9 @@ export type ErrorCode =
   | 'TWINDEX_LOG_FAILED'
   /** A write to a store that was opened for reading alone, or to a snapshot's table. */
   | 'TWINDEX_READ_ONLY'
-  /** What this kind of store, or a table in a transaction, does not have. */
+  /** This kind of store or module, or a table in a transaction, cannot do that. */
   | 'TWINDEX_NOT_SUPPORTED'
-  /** A use of the file of a store that has none. */
+  /** The call needs a file, and the store is in memory. */
   | 'TWINDEX_NO_FILE'
   /** A name that is none of `none`, `everysec` and `always`. */
   | 'TWINDEX_UNKNOWN_DURABILITY'
@@ -207,7 +207,7 @@ export interface TableOptions<
   keys?: K | undefined
   /** How this handle sees values, as `keys`. */
   values?: V | undefined
-  /** False for an error, `TWINDEX_NO_TABLE`, where there is no such table. */
+  /** False: if there is no such table, the error is `TWINDEX_NO_TABLE`. */
   create?: boolean | undefined
 }
 
@@ -299,24 +299,21 @@ export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
   ): Tables<K, Typed<T>>[In]['hash']
 }
 
-/** What the stores of both packages have. */
+/** The members that the stores of both packages share. */
 export interface BaseStore {
   /** Opens the table, or creates it. */
   table: OpenTable<'store'>
 
-  /**
-   * All tables as they are now, for as long as you keep it. It copies nothing at first; what is written later keeps what it
-   * replaces until you close it.
-   */
+  /** All tables as they are now, to read while others write. The store keeps what writes replace until you close it. */
   snapshot(): Snapshot
 
   /**
-   * Runs `run`, and has what it wrote with `tx` take effect together. Where something that it read was changed meanwhile, it runs
-   * again, up to a thousand times. Returns what `run` returns, a promise of it where `run` is `async`. Where `run` throws, nothing
-   * is written. Nothing is locked while it runs.
+   * Runs `run`, then commits what it wrote with `tx`, all of it or nothing. If something that it read has changed meanwhile, `run`
+   * runs again, up to a thousand times; then the error is `TWINDEX_CONFLICT`. Returns what `run` returns, a promise if `run` is
+   * `async`. If `run` throws, nothing is written. Nothing is locked while it runs.
    *
-   * Begin no transaction of the same store in `run`: it would be none within this one. That is `TWINDEX_IN_WRITE`, but it is not
-   * noticed after `run` has waited, unless in Node and with `run` an `async` function.
+   * Begin no other transaction of the same store in `run`: that is `TWINDEX_IN_WRITE`. After `run` has waited, only Node can tell,
+   * and only if `run` is an `async` function.
    */
   transaction<R>(run: (tx: Transaction) => R): R
 
@@ -345,14 +342,14 @@ export interface BaseStore {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** What a change that `alter` calls returns to remove the pair. */
+/** A function that `alter` calls returns it to remove the pair. */
 export const DELETE: unique symbol
-/** What a change that `alter` calls returns to leave the pair as it is, or absent. */
+/** A function that `alter` calls returns it to leave the pair as it is, or absent. */
 export const KEEP: unique symbol
 
 declare const codecs: unique symbol
 
-/** What can be read of tables, also of those of a snapshot, and of caches. */
+/** The reads of tables, tables of snapshots, and caches. */
 interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
   /** For the compiler alone, which finds the codecs by it. */
   readonly [codecs]?: { keys: K; values: V }
@@ -387,7 +384,7 @@ interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
   forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
 
-/** What tables and caches share. */
+/** The verbs that tables and caches share. */
 interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V> {
   /** Removes the pair; whether it was there. */
   delete(key: Input<K>): boolean
@@ -461,16 +458,16 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   /** The pair with the least or the greatest key. */
   first(): [Output<K>, Output<V>] | undefined
   last(): [Output<K>, Output<V>] | undefined
-  /** The same pair, which is removed, unless it cannot be decoded. Of several threads each gets another one. */
+  /** Removes that pair and returns it. One that cannot be decoded stays. Each of several threads gets another pair. */
   popFirst(): [Output<K>, Output<V>] | undefined
   popLast(): [Output<K>, Output<V>] | undefined
-  /** Removes the pairs of the range, or of all; how many. Some may be gone earlier than others: no batch. */
+  /** Removes the pairs of the range, or all pairs; how many. It is no batch: others may see some gone and some not. */
   deleteRange(options?: RangeOptions<K>): number
-  /** The same of the keys that begin with one. */
+  /** Removes the pairs whose keys start with `prefix`; how many. */
   deletePrefix(prefix: Input<K>): number
 }
 
-/** A table as a snapshot has it: the verbs of a table that read. A write is `TWINDEX_READ_ONLY`. */
+/** A table of a snapshot, with the verbs that read. A write is `TWINDEX_READ_ONLY`. */
 export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends ReadPairs<K, V> {
   readonly name: string
@@ -481,25 +478,25 @@ export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends Value
   extends SnapshotTable<K, V>,
     Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'first' | 'last'> {}
 
-/** All tables of a store as they were at one moment: never half a batch or a transaction. */
+/** All tables of a store as they were at one moment, without half of a batch or a transaction. */
 export class Snapshot {
   private constructor()
 
   table: OpenTable<'snapshot'>
   /** The names and indexes of its tables. */
   tables(): [name: string, index: Index][]
-  /** Where it is in the history of a store with a file: `changes` from there have exactly what came after it. */
+  /** Its place in the history of a store with a file: `changes(position)` gives exactly what came after the snapshot. */
   readonly position: string
-  /** Whether it was closed, or its store. */
+  /** Whether it or its store was closed. */
   readonly closed: boolean
-  /** Lets go of what it keeps. From then on it, its tables, cursors and iterators are `TWINDEX_ENDED`. */
+  /** Frees the memory kept for it. From then on it, its tables, cursors and iterators are `TWINDEX_ENDED`. */
   close(): void
   [Symbol.dispose](): void
 }
 
 /**
- * A table in a transaction. Writes take effect at its end; reads see them at once. One with a hash index cannot be iterated, as
- * that would read what any write changes.
+ * A table in a transaction. Its reads see its writes at once, others after the commit. One with a hash index cannot be iterated:
+ * any write to the table would be a conflict.
  */
 export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends Omit<
@@ -542,12 +539,12 @@ export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends Va
   forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
 
-/** What the function of a transaction gets. It ends with that function. */
+/** The argument of a transaction's function. It ends with that function. */
 export class Transaction {
   private constructor()
 
   table: OpenTable<'transaction'>
-  /** Whether it has: then every use of it is `TWINDEX_ENDED`. */
+  /** Whether it has ended: then every use of it is `TWINDEX_ENDED`. */
   readonly ended: boolean
 }
 

@@ -328,7 +328,7 @@ pub enum Error {
         /// The table's name.
         table: String,
     },
-    /// A snapshot was asked for, or a transaction committed, within a write of the same store.
+    /// A snapshot was opened, or a transaction committed, within a write of the same store. Hosts: also a nested transaction.
     InWrite,
     /// Something that a transaction read was changed before it could commit. It wrote nothing.
     Conflict {
@@ -438,7 +438,7 @@ impl fmt::Display for Error {
                 write!(f, "table \"{table}\" belongs to a snapshot, which cannot be written to")
             }
             Self::InWrite => f.write_str(
-                "this cannot be done within a write of the same store, such as a closure of alter",
+                "this cannot be done within another transaction of the same store, or a closure of alter",
             ),
             Self::NotAnInteger { start } => {
                 write!(f, "the value is not a decimal integer of 64 bits (it begins with \"{start}\")")

@@ -22,10 +22,10 @@ use crate::shared::{Ends, Shared, not_copied};
 use crate::table::Table;
 use crate::table::reads::table_reads;
 
-/// All tables of a store as they were at one moment, made by `Store.snapshot`. Never half a batch or transaction.
+/// All tables of a store as they were at one moment, without half of a batch or a transaction. `Store.snapshot` makes one.
 ///
-/// Opening one takes microseconds and copies nothing; while it is open, the store keeps what writes replace. Any thread can
-/// read it. It ends with its `with` block, by `close`, with its store, or once nobody has it or its tables any more.
+/// Opening one takes microseconds. While it is open, the store keeps what writes replace. Threads may share it. It ends with
+/// its `with` block, by `close`, with its store, or when it and its tables are garbage.
 ///
 /// >>> store = Store()
 /// >>> orders = store.table("orders", values="int")
@@ -119,10 +119,10 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
-    /// A table as it was: a `SnapshotTable`. Raises `NoTableError` where there was none.
+    /// A table as it was: a `SnapshotTable`. Raises `NoTableError` if there was none.
     ///
-    /// `table` is a name, or a `Table` of the store, by whose codecs it is seen then. By its name a table is seen by the codecs
-    /// that it remembers, unless `keys` or `values` name others, as in `Store.table`.
+    /// `table` is a name, or a `Table` of the store, whose codecs it then has. By name it has the codecs that the table
+    /// remembers, unless `keys` or `values` name others, as in `Store.table`.
     ///
     /// >>> store = Store()
     /// >>> hits = store.table("hits", values="int")
@@ -164,10 +164,10 @@ impl Snapshot {
         objects::tables(py, tables.iter().map(|table| (table.name(), table.index())))
     }
 
-    /// Where the snapshot is in its store's history, as text: `Store.changes` from there have everything that came after it,
-    /// and nothing that is in it.
+    /// The snapshot's place in its store's history, as text: `Store.changes(position)` gives exactly what came after the
+    /// snapshot.
     ///
-    /// Raises `NoLogError` where the durability is "none", and `NoFileError` for a store in memory.
+    /// Raises `NoLogError` with durability "none", and `NoFileError` for a store in memory.
     #[getter]
     fn position(&self) -> Result<String> {
         Ok(self.open()?.position()?.to_string())
@@ -189,8 +189,8 @@ impl Snapshot {
         Ok(wait_for(py, move || engine.save_as(&target))??)
     }
 
-    /// Ends the snapshot, and lets go of what was kept for it. Its tables, cursors and iterators raise `EndedError` from then
-    /// on; closing it again does nothing.
+    /// Ends the snapshot and frees the memory kept for it. Its tables, cursors and iterators raise `EndedError` from then on.
+    /// Closing it again does nothing.
     fn close(&self, py: Python<'_>) {
         if !self.store.is_foreign() {
             self.moment.end(py);
@@ -226,9 +226,9 @@ not_copied!(
     "a Snapshot cannot be pickled or copied; Store.load(snapshot.dump()) is a copy of its pairs"
 );
 
-/// A table as it was at the moment of a snapshot: a mapping that nobody can write to, with a table's reads.
+/// A table as it was at the moment of a snapshot: a mapping with a table's reads. `Snapshot.table` makes one.
 ///
-/// `Snapshot.table` makes one. Its writes raise `ReadOnlyError`.
+/// Writes raise `ReadOnlyError`.
 ///
 /// >>> store = Store()
 /// >>> log = store.table("log", index="sorted", keys="int")

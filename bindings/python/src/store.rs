@@ -262,11 +262,11 @@ impl Store {
         Snapshot::new(py, &self.0)
     }
 
-    /// Calls `function` with a `Transaction`, commits what it wrote through it, and returns what it returned. Where something that
-    /// it read has changed meanwhile, it is called again, up to a thousand times; then `ConflictError` is raised. An exception of
-    /// it writes nothing.
+    /// Calls `function` with a `Transaction`, commits what it wrote with that, and returns what it returned. If something that it
+    /// read has changed meanwhile, it is called again, up to a thousand times; then this raises `ConflictError`. If it raises,
+    /// nothing is written.
     ///
-    /// Without a function returns a `Transaction`, to be used as a context manager. It raises `ConflictError` at its end where the
+    /// Without a function it returns a `Transaction` to use in a `with` block, which raises `ConflictError` at its end where the
     /// function would be called again. `twindex.aio.transaction` takes a coroutine function.
     ///
     /// >>> store = Store()
@@ -315,8 +315,8 @@ impl Store {
         self.0.engine().is_read_only()
     }
 
-    /// The `Place` of what a power cut had left unfinished at the end of the file when it was opened, None where it had
-    /// not. No call had promised these changes yet.
+    /// The `Place` of an incomplete last write that was discarded when the file was opened, or None. It was never
+    /// acknowledged.
     #[getter]
     fn torn<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         let Some(torn) = self.0.engine().torn() else { return Ok(None) };

@@ -27,11 +27,12 @@ use crate::table::Table;
 use crate::table::verbs::table_writes;
 use crate::verbs::{Engine, encode_amounts, encode_pairs, in_turns, key_reads, shared_verbs, updates};
 
-/// Reads and writes that take effect together, as if nothing had come in between, or not at all: also after a crash.
+/// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
+/// `Store.transaction` makes one.
 ///
-/// `Store.transaction` makes one. Its tables read what the store held at one moment, and its own writes. It ends by `commit`, at
-/// the end of a `with` block, which commits where no exception left it, or by `close`, which gives it up. A commit raises
-/// `ConflictError` and writes nothing where something that was read has changed meanwhile. No lock is held until the commit.
+/// Its tables read what the store held at one moment, and its own writes. It ends by `commit`, by `close`, which gives it up, or
+/// with its `with` block, which commits unless an exception left it. If something that was read has changed meanwhile, the
+/// commit raises `ConflictError` and writes nothing. No lock is held until the commit.
 ///
 /// >>> store = Store()
 /// >>> accounts = store.table("accounts", values="int")
@@ -112,11 +113,11 @@ impl Transaction {
 
 #[pymethods]
 impl Transaction {
-    /// A table of the store as the transaction sees it: a `TransactionTable`. Raises `NoTableError` where there is none: a
+    /// A table of the store as the transaction sees it: a `TransactionTable`. Raises `NoTableError` if there is none: a
     /// transaction makes no tables.
     ///
-    /// `table` is a name, or a `Table` of the store, by whose codecs it is seen then. By its name a table is seen by the codecs
-    /// that it remembers, unless `keys` or `values` name others, as in `Store.table`.
+    /// `table` is a name, or a `Table` of the store, whose codecs it then has. By name it has the codecs that the table
+    /// remembers, unless `keys` or `values` name others, as in `Store.table`.
     #[pyo3(signature = (table, *, keys=None, values=None))]
     fn table(
         &self,
@@ -136,8 +137,8 @@ impl Transaction {
         Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })
     }
 
-    /// Writes all that the transaction wrote, if nothing that it read has changed, and ends it. Otherwise raises `ConflictError`,
-    /// and nothing is written.
+    /// Ends the transaction and writes what it wrote, if nothing that it read has changed. Else raises `ConflictError`, and
+    /// nothing is written.
     fn commit(&self, py: Python<'_>) -> Result<()> {
         self.store.check_open()?;
         check_not_telling()?;
@@ -210,7 +211,7 @@ not_copied!(Transaction, "a Transaction cannot be pickled or copied");
 
 /// A table in a transaction: a table's reads and writes of keys, and scans of a sorted one.
 ///
-/// `Transaction.table` makes one. It has no length, and a hash table no iteration: every write of another would be a conflict.
+/// `Transaction.table` makes one. It has no length, and with a hash index no iteration: any write to the table would be a conflict.
 ///
 /// >>> store = Store()
 /// >>> log = store.table("log", index="sorted", keys="int")
@@ -504,7 +505,7 @@ impl TransactionTable {
         self.find(key)?.ok_or_else(|| error::missing(key))
     }
 
-    /// The keys of a sorted table, which are read at once.
+    /// The keys of a sorted table, all read at once.
     fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
         let pairs = self.pairs(py, &Range::default(), false, usize::MAX)?;
         Ok(objects::list(py, gather(py, pairs.into_iter().map(|Pair(key, _)| Ok(key)))?)?.try_iter()?)
@@ -532,8 +533,8 @@ impl TransactionTable {
         Ok(objects::list(py, gather(py, values)?)?)
     }
 
-    /// The pairs of a range of a sorted table, as `Table.scan` takes it. All are read at once, and a pair that another writes
-    /// among them is a conflict: ask for no more than you need.
+    /// The pairs of a range of a sorted table, as `Table.scan` takes it. All are read at once, and any write among them is a
+    /// conflict: read no more than you need.
     #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
     fn scan<'py>(
         &self,

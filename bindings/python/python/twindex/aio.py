@@ -59,11 +59,11 @@ async def get_or_compute(
 
 
 async def transaction(store: Store, function: Callable[[Transaction], Awaitable[T]], /) -> T:
-    """`Store.transaction` with a coroutine function: it is called again where it met a conflict.
+    """`Store.transaction` with a coroutine function: it is called again after a conflict.
 
-    Nothing is locked while it runs: other tasks and threads go on, and write. Where writes wait for the disk, the commit
-    waits in another thread. A commit that has begun is awaited to its end: a task that is cancelled meanwhile raises
-    `CancelledError` only where nothing was written. Else it returns the value, and the next `await` that waits raises it.
+    Nothing is locked while it runs: other tasks and threads go on, and write. With durability "always" the commit waits in
+    another thread. A commit that has begun is awaited to its end: a task that is cancelled meanwhile raises `CancelledError`
+    only if nothing was written. Else it returns the value, and its next `await` that waits raises the error.
 
     >>> import asyncio, twindex, twindex.aio
     >>> store = twindex.Store()

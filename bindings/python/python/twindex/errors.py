@@ -112,15 +112,15 @@ class EndedError(Error, ValueError, code="ENDED"):
 
 
 class ConflictError(Error, RuntimeError, code="CONFLICT"):
-    """What a transaction read has changed before its commit, in each of its runs. Nothing was written: run it again."""
+    """Others changed what a transaction read, in each of its runs. Nothing was written: run it again."""
 
 
 class InWriteError(Error, RuntimeError, code="IN_WRITE"):
-    """A snapshot, or the commit of a transaction, in the middle of a write of the same store; a transaction within another."""
+    """A transaction within another one of the same store."""
 
 
 class NotSupportedError(Error, NotImplementedError, code="NOT_SUPPORTED"):
-    """What a store of this kind has not, such as snapshots of a cluster."""
+    """A call that this kind of store does not have, such as snapshots of a cluster."""
 
 
 class NotAnIntegerError(Error, ValueError, code="NOT_AN_INTEGER"):
@@ -161,7 +161,7 @@ class PositionGoneError(Error, LookupError, code="POSITION_GONE"):
 
 
 class NoLogError(Error, ValueError, code="NO_LOG"):
-    """A position in a file that has no log, since its durability is "none"."""
+    """A use of positions or changes with durability "none": such a store keeps no log."""
 
 
 class NotAPositionError(Error, ValueError, code="NOT_A_POSITION"):
