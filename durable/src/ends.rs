@@ -90,7 +90,7 @@ impl Table {
         self.delete_range(prefix_range(prefix.as_ref()))
     }
 
-    fn check_not_dropped(&self) -> Result<()> {
+    pub(crate) fn check_not_dropped(&self) -> Result<()> {
         if self.in_memory().is_dropped() {
             return Err(Refused::TableDropped { table: self.name().into() }.into());
         }
