@@ -167,6 +167,10 @@ export type ErrorCode =
   | 'TWINDEX_NO_LOG'
   /** A string that is no position of a store. */
   | 'TWINDEX_NOT_A_POSITION'
+  /** Nobody took the write in time: it was not done. */
+  | 'TWINDEX_UNAVAILABLE'
+  /** A write was sent and no answer came: it may be done or not. */
+  | 'TWINDEX_UNKNOWN_OUTCOME'
   /** Another copy of this package has a shared store of this name in the same process. */
   | 'TWINDEX_OTHER_COPY'
   /** A bug in Twindex. */

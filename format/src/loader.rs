@@ -42,6 +42,15 @@ impl Loader {
         Self { store, tables, expected: (0, 0), next_id, position: Position::default() }
     }
 
+    /// A loader that goes on where another one, or a writer, has left a store with these tables.
+    pub fn going_on<'t>(store: Store, numbered: impl IntoIterator<Item = &'t (u32, Table)>) -> Self {
+        let mut tables = BTreeMap::new();
+        for (id, table) in numbered {
+            tables.insert(*id, Some(table.clone()));
+        }
+        Self { store, tables, expected: (0, 0), next_id: 0, position: Position::default() }
+    }
+
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store

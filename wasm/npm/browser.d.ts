@@ -8,7 +8,24 @@
  * ```
  */
 
-import type { CheckOptions, Host, Recovery, Report, Source, Store } from './index.js'
+import type {
+  CheckOptions,
+  Host,
+  Index,
+  Input,
+  KeyCodec,
+  OpenTable,
+  Recovery,
+  Report,
+  Snapshot,
+  SnapshotTable,
+  SortedTable,
+  Source,
+  Store,
+  Table,
+  Transaction,
+  ValueCodec,
+} from './index.js'
 
 /**
  * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
@@ -59,6 +76,79 @@ export interface KeptStore extends Store {
  * it for writing; another gets the error `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
+
+export interface ConnectOptions extends Omit<KeepOptions, 'readOnly' | 'wait'> {
+  /** How many milliseconds a write waits for the tab or worker that has the file, and `connect` for one that answers. 30,000 by default. */
+  timeout?: number | undefined
+}
+
+/** The same verbs, each of which returns a promise. */
+type Later<T, Name extends keyof T> = {
+  [Verb in Name]: T[Verb] extends (...given: infer Given) => infer Result
+    ? (...given: Given) => Promise<Result>
+    : never
+}
+
+/**
+ * A table of a connected store. It reads the tab's own copy, at once. Writes are promises that are kept once the tab or worker that has
+ * the file has written them. What `set`, `upsert` and `delete` write shows here at once, and goes away again if the promise is rejected.
+ */
+export interface ConnectedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends SnapshotTable<K, V>,
+    Later<
+      Table<K, V>,
+      | ('insert' | 'replace' | 'upsert' | 'delete' | 'take' | 'alter' | 'compareAndSwap' | 'clear')
+      | ('insertMany' | 'replaceMany' | 'upsertMany' | 'deleteMany' | 'compareAndSwapMany')
+    > {
+  /** As `upsert`. */
+  set(key: Input<K>, value: Input<V>): Promise<boolean>
+  increment(key: Input<K>, by?: number): Promise<number>
+  increment(key: Input<K>, by: bigint): Promise<bigint>
+  incrementMany(amounts: Iterable<readonly [Input<K>, number]>): Promise<number[]>
+  incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>): Promise<bigint[]>
+}
+export interface SortedConnectedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends ConnectedTable<K, V>,
+    Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'first' | 'last'>,
+    Later<SortedTable<K, V>, 'popFirst' | 'popLast' | 'deleteRange' | 'deletePrefix'> {}
+
+declare module './src/shared/types.js' {
+  interface Tables<K extends KeyCodec, V extends ValueCodec> {
+    connected: { hash: Promise<ConnectedTable<K, V>>; sorted: Promise<SortedConnectedTable<K, V>> }
+  }
+}
+
+/** A store that all tabs and workers of an origin read and write. */
+export interface ConnectedStore {
+  /** Opens the table, or creates it. */
+  table: OpenTable<'connected'>
+  tables(): [name: string, index: Index][]
+  dropTable(name: string): Promise<boolean>
+  /** Of this tab's copy. */
+  snapshot(): Snapshot
+  /** As of any store, but always a promise: the tab or worker that has the file commits it. */
+  transaction<R>(run: (tx: Transaction) => R): Promise<Awaited<R>>
+  /** Whether this tab or worker has the file at the moment. */
+  readonly isHolder: boolean
+  readonly storage: Storage
+  /** The bytes that its copy holds. */
+  readonly memory: number
+  dump(): Promise<Uint8Array>
+  /** Waits for the writes that are under way. From then on every use is `TWINDEX_CLOSED`. */
+  close(): Promise<void>
+  readonly closed: boolean
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Opens the store of this name, or creates it, for all tabs and workers of the origin that call `connect`. One of them has the file;
+ * when it goes, another takes over, and nothing that was acknowledged is lost.
+ *
+ * A write that no tab took in time is `TWINDEX_UNAVAILABLE` and was not done. One that was sent and not acknowledged is
+ * `TWINDEX_UNKNOWN_OUTCOME`. A write that the disk has no room for is `TWINDEX_LOG_FAILED`; later ones are tried again. Another tab that
+ * has the store by `open`, or another version of this package, is `TWINDEX_IN_USE`.
+ */
+export function connect(name: string, options?: ConnectOptions): Promise<ConnectedStore>
 
 export interface PlaceOptions {
   /** As for `open`. */

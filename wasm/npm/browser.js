@@ -3,6 +3,8 @@
 //   import { open } from 'twindex-wasm/browser'
 //   const store = await open('app')
 
+import { ConnectedStore } from './src/browser/connect.js'
+import { alive, checkSecure, lead, live } from './src/browser/lock.js'
 import { IndexedFiles, PrivateFiles } from './src/browser/storage.js'
 import {
   checkKept,
@@ -13,15 +15,21 @@ import {
   recoverKept,
   renameKept,
 } from './src/browser/store.js'
-import { instantiate } from './src/loader.js'
+import { compile, instantiate } from './src/loader.js'
 import { describe, makeError, rangeError, typeError } from './src/shared/errors.js'
-import { readBoolean, readOptions } from './src/shared/options.js'
+import { readBoolean, readCount, readLimit, readOptions } from './src/shared/options.js'
 import { viewBytes } from './src/shared/views.js'
 
 const MODULE = () => new URL('./twindex.files.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
 const CHECK = ['memoryLimit', 'source', 'storage']
 const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']
+
+const SHARED = ['durability', 'memoryLimit', 'source', 'storage', 'timeout']
+
+/** How many milliseconds a write waits for the tab that has the store. */
+const TIMEOUT = 30_000
+const AGAIN = 1000
 
 /** A file's name has at most 255 bytes, of which the store's name takes these. */
 const NAME_BYTES = 230
@@ -58,17 +66,20 @@ function placeOf(name, storage) {
   return new (placeIn(storage))(name)
 }
 
+function checkDurability(durability) {
+  if (['none', 'everysec', 'always'].includes(durability)) return
+  throw makeError(
+    'TWINDEX_UNKNOWN_DURABILITY',
+    `unknown durability '${durability}', it is 'none', 'everysec' or 'always'`,
+  )
+}
+
 /** Opens the store of this name, or creates it. */
 export async function open(name, options) {
   checkName(name)
   const read = readOptions(options, 'a store', OPTIONS)
   const { durability = 'everysec', readOnly = false, wait = false, source, storage, memoryLimit } = read
-  if (!['none', 'everysec', 'always'].includes(durability)) {
-    throw makeError(
-      'TWINDEX_UNKNOWN_DURABILITY',
-      `unknown durability '${durability}', it is 'none', 'everysec' or 'always'`,
-    )
-  }
+  checkDurability(durability)
   readBoolean(readOnly, 'readOnly')
   readBoolean(wait, 'wait')
   const place = placeOf(name, storage)
@@ -80,6 +91,49 @@ export async function open(name, options) {
     lock?.close()
     lock?.release()
     throw error
+  }
+}
+
+/** Opens the store of this name in one tab or worker of many, all of which read and write it. */
+export async function connect(name, options) {
+  checkName(name)
+  const read = readOptions(options, 'a connected store', SHARED)
+  const { durability = 'everysec', memoryLimit, source, storage, timeout = TIMEOUT } = read
+  checkDurability(durability)
+  readLimit(memoryLimit)
+  readCount(timeout, 'a timeout')
+  checkSecure()
+  const module = await compile((await source) ?? MODULE(), MODULE)
+  const host = {
+    name,
+    lock: (signal) => lead(name, true, signal),
+    live,
+    alive,
+    channel: () => new BroadcastChannel(`twindex:${name}`),
+    place: (kind = storage) => placeToShare(name, kind),
+    core: () => instantiate(module),
+    onHide,
+  }
+  return ConnectedStore.open(host, { durability, memoryLimit, timeout, again: AGAIN })
+}
+
+/** Where a store is or will be, and whether it can be written from here: windows read what workers keep in `opfs`. */
+async function placeToShare(name, storage) {
+  if (storage !== undefined && !Object.hasOwn(PLACES, storage)) placeIn(storage) // says so
+  for (const Place of storage === undefined ? Object.values(PLACES) : [PLACES[storage]]) {
+    const isThere = async () => (await Place.names()).has(name)
+    const isIt = storage !== undefined || (await isThere().catch(() => false)) // or there is no such storage
+    if (isIt) return { place: new Place(name), canHold: Place.isHere() }
+  }
+  return { place: placeOf(name), canHold: true }
+}
+
+/** Says when a page is put aside, as browsers do for the button "back", and when it comes again. */
+function onHide(hide, show) {
+  const hear = ({ type, persisted }) => persisted && (type === 'pagehide' ? hide() : show())
+  for (const type of ['pagehide', 'pageshow']) globalThis.addEventListener(type, hear)
+  return () => {
+    for (const type of ['pagehide', 'pageshow']) globalThis.removeEventListener(type, hear)
   }
 }
 
@@ -165,37 +219,4 @@ async function leading(names, work) {
       lock.release()
     }
   }
-}
-
-/** The stores that this tab or worker is closing, until each is free. */
-const closing = new Map()
-
-/** Takes the lead over a store, which one tab or worker has at a time and loses when it ends. */
-async function lead(name, wait) {
-  if (navigator.locks === undefined) {
-    throw makeError('TWINDEX_IO', 'a browser keeps stores for secure pages alone: https: or localhost')
-  }
-  await closing.get(name)
-  return new Promise((resolve, reject) => {
-    const hold = (held) => {
-      if (held === null) {
-        reject(
-          makeError(
-            'TWINDEX_IN_USE',
-            `another tab or worker has the store '${name}' open for writing; readOnly: true opens it for reading, wait: true waits`,
-          ),
-        )
-        return undefined
-      }
-      return new Promise((release) => {
-        const close = () => {
-          const free = released.finally(() => closing.get(name) === free && closing.delete(name))
-          closing.set(name, free)
-        }
-        resolve({ close, release })
-      })
-    }
-    const released = navigator.locks.request(`twindex:${name}`, { ifAvailable: !wait }, hold)
-    released.catch(reject)
-  })
 }

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use twindex::{Store, Table};
-use twindex_format::{Loader, LogEnd, Operation, Operations, Position, TableEntry, synced, write_tables};
+use twindex_format::{
+    Kind, Loader, LogEnd, Operation, Operations, Position, TableEntry, synced, write_tables,
+};
 
 use crate::answer::{self, Output};
 use crate::failure::{Failed, Failure, Refusal};
@@ -39,6 +41,8 @@ pub(crate) struct Journal {
     tables: Vec<(u32, Table)>,
     next_id: u32,
     pub(crate) refusal: Option<Refusal>,
+    /// Applies the records of the file's writer, in a copy.
+    follower: Option<Loader>,
 }
 
 impl Journal {
@@ -50,7 +54,7 @@ impl Journal {
         for (id, table) in loader.tables() {
             tables.push((id, table.clone()));
         }
-        Self { place, before: None, tables, next_id: loader.next_id(), refusal: None }
+        Self { place, before: None, tables, next_id: loader.next_id(), refusal: None, follower: None }
     }
 
     /// A journal for a store that is in no file yet.
@@ -58,7 +62,7 @@ impl Journal {
         let tables: Vec<_> = (0..).zip(store.tables()).collect();
         let next_id = tables.len() as u32;
         let place = Place { salt: 0, end: 0, position: Position::start(0), begins_session: false };
-        Self { place, before: None, tables, next_id, refusal: None }
+        Self { place, before: None, tables, next_id, refusal: None, follower: None }
     }
 
     /// Begins a file of this salt in `file`: a dump of the store, behind which the log goes on.
@@ -76,6 +80,14 @@ impl Journal {
         }
         self.place = Place { salt, end: file.len() as u64, position, begins_session: false };
         self.before = before;
+        Ok(())
+    }
+
+    /// Applies a record that the file's writer has appended to it, in a copy of the store.
+    pub(crate) fn apply(&mut self, store: &Store, record: &[u8]) -> Result<(), Failed> {
+        let payload = record.get(twindex_format::HEAD_BYTES..).unwrap_or_default();
+        let follower = self.follower.get_or_insert_with(|| Loader::going_on(store.clone(), &self.tables));
+        follower.record(Kind::Log, 0, payload)?;
         Ok(())
     }
 

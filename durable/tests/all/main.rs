@@ -11,5 +11,4 @@ mod golden;
 mod save;
 mod snapshot;
 mod store;
-mod typed;
 mod verify;

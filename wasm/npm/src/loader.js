@@ -51,7 +51,7 @@ export async function instantiate(source, base) {
   return new Core(await WebAssembly.instantiate(await compile((await source) ?? base(), base)))
 }
 
-async function compile(source, base) {
+export async function compile(source, base) {
   if (source instanceof WebAssembly.Module) return source
   if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source)
   if (source instanceof Response) return compileResponse(source)

@@ -1,14 +1,17 @@
 // Transactions.
 
 import { Block } from './blocks.js'
+import { placed } from './codecs.js'
+import { ABSENT } from './core.js'
 import { BLOCK_BYTES, putRange, rawKeys } from './iterators.js'
 import { openNamed, readNamed } from './named.js'
 import { runTransaction as refuse } from './notransactions.js'
 import { like, readAmount } from './shared/amounts.js'
+import { readCodecs, text } from './shared/codecs.js'
 import { EXCLUDED } from './shared/options.js'
 import { transact } from './shared/transaction.js'
 
-/** The verbs of a transaction's table on items. */
+/** The verbs of a table, of a transaction or not, on items. */
 function verbsOf(core, table, { keys, values }) {
   const { exports } = core
   const put = (item) => {
@@ -50,38 +53,56 @@ function verbsOf(core, table, { keys, values }) {
 /** Runs a transaction of the store that has this handle. */
 export function runTransaction(core, store, storeHandle, run) {
   if (core.exports.twindex_begin === undefined) refuse()
-  const begin = () => {
-    const handle = core.status(core.exports.twindex_begin(storeHandle))
-    let isConflict = false
-    /** Remembers a conflict that a function may have caught. */
-    const noting =
-      (work) =>
-      (...given) => {
-        try {
-          return work(...given)
-        } catch (error) {
-          isConflict ||= error.code === 'TWINDEX_CONFLICT'
-          throw error
-        }
-      }
-    const access = {
-      open: (name, options) => {
-        const { handle: table, described } = openNamed(core, handle, name, readNamed(name, options), false)
-        const verbs = Object.entries(verbsOf(core, table, described.codecs))
-        return {
-          described,
-          verbs: Object.fromEntries(verbs.map(([name, verb]) => [name, noting(verb)])),
-        }
-      },
-      commit: () => core.status(core.exports.twindex_commit(handle)),
-      hasConflict: () => isConflict,
-      end() {
-        core.forgotten.unregister(access)
-        core.exports.twindex_close(handle)
-      },
-    }
-    core.forgotten.register(access, handle, access)
-    return access
-  }
-  return transact(store, begin, run)
+  return transact(store, () => begin(core, storeHandle), run)
 }
+
+/** Begins a transaction: what `Transaction` needs of it, and its handle. */
+export function begin(core, storeHandle) {
+  const handle = core.status(core.exports.twindex_begin(storeHandle))
+  let isConflict = false
+  /** Remembers a conflict that a function may have caught. */
+  const noting =
+    (work) =>
+    (...given) => {
+      try {
+        return work(...given)
+      } catch (error) {
+        isConflict ||= error.code === 'TWINDEX_CONFLICT'
+        throw error
+      }
+    }
+  const access = {
+    handle,
+    open: (name, options) => {
+      const { handle: table, described } = openNamed(core, handle, name, readNamed(name, options), false)
+      const verbs = Object.entries(verbsOf(core, table, described.codecs))
+      return {
+        described,
+        verbs: Object.fromEntries(verbs.map(([name, verb]) => [name, noting(verb)])),
+      }
+    },
+    commit: () => core.status(core.exports.twindex_commit(handle)),
+    hasConflict: () => isConflict,
+    end() {
+      core.forgotten.unregister(access)
+      core.exports.twindex_close(handle)
+    },
+  }
+  core.forgotten.register(access, handle, access)
+  return access
+}
+
+const ANY = readNamed('', { keys: 'bytes', values: 'bytes' })
+const RAW = readCodecs({ keys: 'view', values: 'view' })
+const PLACED = [placed(text), placed(RAW.keys)]
+
+/** The verbs of the table of this name whatever its codecs are, on items that are bytes or text. `owner` is a store or a transaction. */
+export function openRaw(core, owner, name, [hasByteKeys, hasByteValues]) {
+  const { handle } = openNamed(core, owner, name, ANY, false)
+  const verbs = verbsOf(core, handle, { keys: PLACED[+hasByteKeys], values: PLACED[+hasByteValues] })
+  return { ...verbs, isThere: () => probe(core, handle) >= 0 }
+}
+
+/** The status of a write that changes nothing: an error where the table was dropped. */
+export const probe = ({ exports, input }, handle) =>
+  exports.twindex_compare_and_swap(handle, input, 0, input, ABSENT, input, ABSENT)

@@ -11,6 +11,7 @@ import {
   type Table,
   TwindexError,
 } from 'twindex-wasm'
+import { connect } from 'twindex-wasm/browser'
 import wasm from 'twindex-wasm/twindex.wasm'
 
 await load(wasm)
@@ -49,6 +50,21 @@ store.transaction((tx) => tx.table('texts').increment('n')) satisfies number
 store.stats().keptBytes satisfies number
 using scoped: Store = new twindex.Store()
 scoped.closed satisfies boolean
+
+await using shared = await connect('app', { timeout: 1000 })
+const visits = await shared.table('visits', { index: 'sorted', values: 'int' })
+visits.set('a', 1) satisfies Promise<boolean>
+visits.get('a') satisfies number | undefined
+visits.popFirst() satisfies Promise<[string, number] | undefined>
+visits.increment('a', 2n) satisfies Promise<bigint>
+visits.alter('a', (value) => (value === undefined ? KEEP : value + 1)) satisfies Promise<boolean>
+shared.transaction(async (tx) =>
+  tx.table('visits', { values: 'int' }).increment('a'),
+) satisfies Promise<number>
+// @ts-expect-error a write of a connected store is a promise
+visits.insert('a', 1) satisfies boolean
+// @ts-expect-error it has no option of this name
+connect('app', { wait: true })
 
 // @ts-expect-error a value is a string
 texts.insert('key', Buffer.from('value'))

@@ -94,6 +94,18 @@ extern "C" fn twindex_file_failed(store: u32) -> i32 {
     call(|state| Ok(journal(state, store)?.borrow_mut().go_back().into()))
 }
 
+/// Applies a record that the writer of a store's file has appended to it, in a copy that was opened from the same file.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_apply(store: u32, record: usize, length: usize) -> i32 {
+    call(|state| {
+        let record = state.buffers.bytes((record, length))?;
+        let (engine, journal) = state.handles.kept(store)?;
+        let journal = journal.as_ref().ok_or(Failure::Refused(Refusal::NoFile))?;
+        journal.borrow_mut().apply(engine, record)?;
+        Ok(0)
+    })
+}
+
 /// The first `offset` bytes of the store's file are on disk: the record of the answer cell says so. The answer of the call before
 /// stays.
 #[unsafe(no_mangle)]

@@ -95,6 +95,7 @@ exports! {
 
 /// What the modules export that keep stores in files.
 pub(crate) const OF_FILES: &[&str] = &[
+    "twindex_apply",
     "twindex_check",
     "twindex_file",
     "twindex_file_failed",

@@ -442,36 +442,18 @@ class _TableWrites(
     def pop_first(self) -> tuple[_K, _V] | None: ...
     def pop_last(self) -> tuple[_K, _V] | None: ...
 
-# What tables, those of snapshots and those of transactions share. Their scans are of type `_T_co`.
+# What tables, those of snapshots and those of transactions share.
 @type_check_only
-class _RangeReads(Generic[_K, _V, _T_co, _KeyIn_contra]):
+class _Named(Generic[_K, _V]):
     @property
     def name(self) -> str: ...
     @property
     def index(self) -> _Index: ...
     def first(self) -> tuple[_K, _V] | None: ...
     def last(self) -> tuple[_K, _V] | None: ...
-    def scan(
-        self,
-        *,
-        gt: _KeyIn_contra | None = None,
-        gte: _KeyIn_contra | None = None,
-        lt: _KeyIn_contra | None = None,
-        lte: _KeyIn_contra | None = None,
-        prefix: _KeyIn_contra | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> _T_co: ...
-    def prefix(
-        self, prefix: _KeyIn_contra, /, *, reverse: bool = False, limit: int | None = None
-    ) -> _T_co: ...
 
 @type_check_only
-class _TableReads(
-    _Reads[_K, _V, _KeyIn_contra],
-    _RangeReads[_K, _V, Scan[tuple[_K, _V]], _KeyIn_contra],
-    Generic[_K, _V, _KeyIn_contra],
-):
+class _TableReads(_Reads[_K, _V, _KeyIn_contra], _Named[_K, _V], Generic[_K, _V, _KeyIn_contra]):
     def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
     def cursor(
         self,
@@ -482,6 +464,20 @@ class _TableReads(
         lte: _KeyIn_contra | None = None,
         prefix: _KeyIn_contra | None = None,
     ) -> Cursor[_K, _V]: ...
+    def scan(
+        self,
+        *,
+        gt: _KeyIn_contra | None = None,
+        gte: _KeyIn_contra | None = None,
+        lt: _KeyIn_contra | None = None,
+        lte: _KeyIn_contra | None = None,
+        prefix: _KeyIn_contra | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Scan[tuple[_K, _V]]: ...
+    def prefix(
+        self, prefix: _KeyIn_contra, /, *, reverse: bool = False, limit: int | None = None
+    ) -> Scan[tuple[_K, _V]]: ...
     def irange(
         self,
         minimum: _KeyIn_contra | None = None,
@@ -602,10 +598,24 @@ class Transaction(_Context):
 class TransactionTable(
     _KeyReads[_K, _V, _KeyIn_contra],
     _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
-    _RangeReads[_K, _V, Iterator[tuple[_K, _V]], _KeyIn_contra],
+    _Named[_K, _V],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
     def __iter__(self) -> Iterator[_K]: ...
+    def scan(
+        self,
+        *,
+        gt: _KeyIn_contra | None = None,
+        gte: _KeyIn_contra | None = None,
+        lt: _KeyIn_contra | None = None,
+        lte: _KeyIn_contra | None = None,
+        prefix: _KeyIn_contra | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[_K, _V]]: ...
+    def prefix(
+        self, prefix: _KeyIn_contra, /, *, reverse: bool = False, limit: int | None = None
+    ) -> Iterator[tuple[_K, _V]]: ...
 
 @final
 class _Computation:

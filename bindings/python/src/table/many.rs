@@ -33,15 +33,28 @@ impl Table {
         })
     }
 
-    /// Removes the pairs of a range, and looks for signals in between.
+    /// Removes the pairs of a range. From the greatest key down, so that no slots of a leaf have to move.
     fn delete_all(&self, py: Python<'_>, range: &Range<'_, '_>) -> Result<usize> {
-        let (mut cursor, mut removed) = (range.cursor(self.reader()?, &self.codecs.keys)?, 0);
+        let mut cursor = range.cursor(self.reader()?, &self.codecs.keys)?;
         self.refuse(py)?;
-        while let Some(more) = self.write(py, usize::MAX, |table| table.delete_before(&mut cursor))? {
-            removed += more;
+        let mut removed = 0;
+        loop {
+            let mut keys = Vec::new();
+            py.detach(|| {
+                let mut bytes = 0;
+                cursor.steps(true, WRITTEN_AT_ONCE, |key, _| {
+                    keys.push(key.to_vec());
+                    bytes += key.len();
+                    bytes < WRITTEN_BYTES
+                })
+            });
+            if keys.is_empty() {
+                return Ok(removed);
+            }
+            let took = self.in_turns(py, &keys, Vec::len, twindex_durable::Table::delete_many)?;
+            removed += took.into_iter().filter(|&took| took).count();
             py.check_signals()?;
         }
-        Ok(removed)
     }
 }
 

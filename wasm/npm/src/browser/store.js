@@ -204,18 +204,44 @@ function unwritten(cause) {
 }
 
 /** `lock` has `close()`, which is called when the store begins to close, and `release()` for when it has. */
-export async function openKept(core, place, { durability, readOnly, memoryLimit, lock }) {
+export async function openKept(core, place, options) {
+  return (await openWatched(core, place, options)).store
+}
+
+/**
+ * The same with the store's handle. `watch` has `record(bytes, number, at)`, which is called for each record once it is in the file of
+ * this number, and `back()`, for when a file that may have had records is given up for the one before.
+ */
+export async function openWatched(core, place, { durability, readOnly, memoryLimit, lock, watch }) {
   checkFiles(core)
   const limit = readLimit(memoryLimit)
   const found = await openNewest(core, place, limit, readOnly)
   const handle = found.handle ?? core.status(core.exports.twindex_store_new(limitBits(limit)))
-  const file = readOnly ? undefined : new Log(core, handle, place, found, durability, lock)
+  const file = readOnly ? undefined : new Log(core, handle, place, found, durability, lock, watch)
   if (readOnly) core.status(core.exports.twindex_refuse(handle, READ_ONLY))
   else await file.start()
   // A dump without a salt has no log, and counts as a whole.
   const cut = found.end > 0 ? found.bytes - found.end : 0
   const torn = cut > 0 ? { offset: found.end, bytes: cut } : undefined
-  return new (keptClass(core))(INTERNAL, handle, limit, { file, torn, storage: place.kind })
+  const store = new (keptClass(core))(INTERNAL, handle, limit, { file, torn, storage: place.kind })
+  /** Closes the file alone. */
+  const end = async () => file.close()
+  return { core, handle, store, storage: place.kind, end }
+}
+
+/** A copy of a store that another tab writes: what is in its newest file, `number`, up to `end`. `copy.apply(record)` goes on from there. */
+export async function openCopy(core, place, memoryLimit) {
+  checkFiles(core)
+  const limit = readLimit(memoryLimit)
+  const { handle, number, end } = await openNewest(core, place, limit, true)
+  if (handle === undefined) throw noStore()
+  core.onRecord = () => {} // what the copy shows before the other tab has it
+  const apply = (record) => {
+    const length = putBytes(core, 0, record)
+    core.status(core.exports.twindex_apply(handle, core.input, length))
+  }
+  const store = new (storeClass(core))(INTERNAL, handle, limit)
+  return { core, handle, store, storage: place.kind, number, end, apply }
 }
 
 function keptClass(core) {
@@ -298,7 +324,9 @@ class Log {
   #numbers
   #durability
   #lock
+  #watch
   #file
+  #number
   /** Where the next record goes, and how much of the file needs no note that it is on disk. */
   #end = 0
   #noted = 0
@@ -310,7 +338,7 @@ class Log {
   #turn = Promise.resolve()
   #compacting = 0
 
-  constructor(core, store, place, found, durability, lock) {
+  constructor(core, store, place, found, durability, lock, watch) {
     this.#core = core
     this.#store = store
     this.#place = place
@@ -318,6 +346,7 @@ class Log {
     this.#numbers = found.numbers ?? []
     this.#durability = durability
     this.#lock = lock
+    this.#watch = watch
   }
 
   /** Goes on in the file that was found, or begins one. */
@@ -332,6 +361,7 @@ class Log {
       return isFirst ? beginning(this.#place, () => this.compact()) : this.compact()
     }
     this.#file = file
+    this.#number = number
     this.#end = end
     this.#noted = end
     core.status(core.exports.twindex_memory(this.#store))
@@ -357,7 +387,7 @@ class Log {
     try {
       this.#check()
       made = await this.#place.create(number)
-      await this.#begin(made)
+      await this.#begin(made, number)
     } catch (error) {
       await quietly(() => made?.close())
       await this.#place.remove(number).catch(() => this.#numbers.push(number))
@@ -374,17 +404,18 @@ class Log {
   }
 
   /** Goes on in a new file. Where that cannot be written, goes back to the one before if that has everything, or fails for good. */
-  async #begin(made) {
+  async #begin(made, number) {
     const core = this.#core
     this.#check()
     this.#checkOpen()
     // No write may come between the dump and its log.
     core.status(core.exports.twindex_file(this.#store, random()))
     const bytes = core.answerBytes()
-    const before = [this.#file, this.#end, this.#noted, this.#most]
+    const before = [this.#file, this.#number, this.#end, this.#noted, this.#most]
     try {
       made.append(bytes)
       this.#file = made
+      this.#number = number
       this.#end = bytes.length
       this.#noted = bytes.length
       this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * bytes.length)
@@ -394,7 +425,8 @@ class Log {
       const isBack =
         isDiscarded(made) && this.#store !== undefined && core.exports.twindex_file_failed(this.#store) === 1
       if (!isBack && before[0] !== undefined) this.#failed(error)
-      ;[this.#file, this.#end, this.#noted, this.#most] = before
+      ;[this.#file, this.#number, this.#end, this.#noted, this.#most] = before
+      this.#watch?.back()
       throw error
     }
   }
@@ -410,7 +442,9 @@ class Log {
 
   /** Appends a record of the module, in the call that wrote it. */
   #append(record) {
+    const at = this.#end
     this.#write(record)
+    this.#watch?.record(record, this.#number, at)
     if (this.#durability === 'always') this.#flushAtOnce()
     else if (this.#durability === 'everysec') {
       this.#timer ??= setTimeout(() => {

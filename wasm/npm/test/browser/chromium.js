@@ -26,3 +26,11 @@ export async function start(after) {
   context.setDefaultTimeout(120_000)
   return { browser, context, address: `http://localhost:${server.address().port}/` }
 }
+
+/** Kills the process of a page, as the system does where memory ends. */
+export async function kill(context, page) {
+  const session = await context.newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  session.send('Page.crash').catch(() => {})
+  await crashed
+}

@@ -1,7 +1,7 @@
 // A store that the browser keeps: across reloads, beside other tabs, and through the death of its own.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { start } from './chromium.js'
+import { kill, start } from './chromium.js'
 import { openWorker } from './store.js'
 
 const { context, address } = await start(after)
@@ -45,14 +45,6 @@ for (const storage of ['opfs', 'indexeddb']) {
   })
 }
 
-/** Kills the process of a page, as the system does where memory ends. */
-async function kill(page) {
-  const session = await context.newCDPSession(page)
-  const crashed = page.waitForEvent('crash')
-  session.send('Page.crash').catch(() => {})
-  await crashed
-}
-
 test('a killed tab loses nothing that a call had returned from', async () => {
   const name = 'killed'
   let written = 0
@@ -63,7 +55,7 @@ test('a killed tab loses nothing that a call had returned from', async () => {
     assert.ok(await call('whole'))
     await call('write', written, written + 700)
     written += 700
-    await kill(page)
+    await kill(context, page)
     await page.close()
   }
   const { page, call } = await openWorker(context, address)
@@ -91,7 +83,7 @@ for (const storage of ['opfs', 'indexeddb']) {
         }, flushed)
         .catch(() => {})
       await page.evaluate(() => globalThis.command('count'))
-      await kill(page)
+      await kill(context, page)
       await page.close()
     }
   })

@@ -1,8 +1,42 @@
 // Runs in a page: a worker that has a store, and does what it is told.
 const source = `
-  import { check, exportFile, importFile, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
-  let store
+  import { check, connect, exportFile, importFile, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
+  let store, table, work
+  let [count, isOver] = [0, false]
   const commands = {
+    connect: async (name, options) => {
+      store = await connect(name, options)
+      table = await store.table('t')
+    },
+    isHolder: () => store.isHolder,
+    put: (key, value) => table.set(key, value),
+    begin: (at) => {
+      work = (async () => {
+        while (!isOver) {
+          const [sum, isNew] = await Promise.all([
+            table.increment('count ' + at),
+            table.insert(at + ' ' + count, 'x'),
+            table.set('last ' + at, '' + count),
+          ])
+          count++
+          if (sum !== count || !isNew) throw new Error('write ' + count + ' of ' + at + ': ' + sum + ', ' + isNew)
+          await new Promise((resolve) => setTimeout(resolve))
+        }
+      })()
+      work.catch(() => {}) // end() says so
+    },
+    acknowledged: () => count,
+    end: async () => {
+      isOver = true
+      await work
+      return count
+    },
+    /** How much each of two writers has written, by all that it did. */
+    shown: () => [0, 1].map((at) => {
+      const total = Number(table.get('count ' + at))
+      for (let n = 0; n < total; n++) if (!table.has(at + ' ' + n)) return 'no ' + n
+      return table.get('last ' + at) === '' + (total - 1) ? total : 'not the last'
+    }),
     open: async (name, options) => {
       store = await open(name, options)
       return { storage: store.storage, torn: store.torn, readOnly: store.readOnly }
@@ -19,7 +53,7 @@ const source = `
       store.table('t').upsertMany(Array.from({ length: to - from }, (_, at) => ['key ' + (from + at), 'many']))
     },
     count: () => store.table('t').size,
-    get: (key) => store.table('t').get(key),
+    get: (key) => (table ?? store.table('t')).get(key),
     whole: () => [...store.table('t')].every(([key, value]) => value === key.replace('key', 'value')),
     flush: () => store.flush(),
     compact: () => store.compact(),
@@ -55,6 +89,7 @@ export async function openWorker(context, address) {
       const worker = new Worker(URL.createObjectURL(new Blob([text], { type: 'text/javascript' })), {
         type: 'module',
       })
+      globalThis.worker = worker
       const waiting = new Map()
       let next = 0
       worker.onmessage = ({ data: [id, result, error] }) => {

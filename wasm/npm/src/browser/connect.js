@@ -1,0 +1,924 @@
+// Stores that all tabs and workers of an origin read and write.
+//
+// One of them, the holder, has the store's lock and its file. Each of the others, the members, has a copy: it reads the file, then applies
+// every record that the holder appends. Members send their writes to the holder. All of them hear one channel:
+//
+//   hello                       a member wants to join
+//   refused to                  the answer of one that speaks another protocol
+//   welcome to, epoch, seq      the holder's answer: read the file, and apply every feed after this one
+//   holder epoch                there is a new holder, or the file is another one: join again
+//   write epoch, first, requests   what a member wants written; its next such message waits until all of these are acknowledged
+//   feed epoch, seq, records, acks
+//   beat epoch, seq             soon after the last feed, so that a lost one is noticed
+//   bye                         a member leaves
+//
+// What the holder does for a member it notes in the table REQUESTS, in the same record of the file, until the member has the answer. So a
+// member can send again what nobody has acknowledged, to the next holder too, and nothing is done twice.
+
+import { openNamed, readNamed } from '../named.js'
+import { like } from '../shared/amounts.js'
+import { makeError, rangeError, typeError } from '../shared/errors.js'
+import { ASYNC_DISPOSE, INTERNAL } from '../shared/internal.js'
+import { readBoolean, readOptions, TABLE } from '../shared/options.js'
+import { Transaction, transact } from '../shared/transaction.js'
+import { isEqualBytes } from '../shared/views.js'
+import { openTable } from '../table.js'
+import { begin, openRaw, probe } from '../transaction.js'
+import { openCopy, openWatched } from './store.js'
+
+const PROTOCOL = 1
+const REQUESTS = 'twindex:requests'
+/** As for other transactions. */
+const RUNS = 1000
+/** The verb `upsert`, as transactions number it. */
+const UPSERT = 2
+
+const names = (text) => text.split(' ')
+const SHOWN = names('codecs index memory size')
+const READS = [
+  ...names('contains selectMany containsMany entries keys values scan cursor first last'),
+  Symbol.iterator,
+]
+/** Writes that the holder decides whatever a member's copy says. */
+const DIRECT = names('insert replace upsert delete increment').flatMap((verb) => [verb, `${verb}Many`])
+/** Writes that are transactions: they read too. */
+const COMPOSED = names(
+  'take alter compareAndSwap compareAndSwapMany popFirst popLast deleteRange deletePrefix',
+)
+
+const newId = () => crypto.getRandomValues(new BigUint64Array(1))[0].toString(36)
+const versions = (other) =>
+  makeError(
+    'TWINDEX_IN_USE',
+    `a tab or worker has the store open with another version of twindex-wasm (protocol ${other}, not ${PROTOCOL}): reload or close it, or this one`,
+  )
+
+/** The answer of a verb on items, as it can be sent. */
+const asData = (verb, answer) =>
+  verb === 'range' ? answer.map(([item, , , keep]) => [item, keep()]) : answer
+
+function isSame(answer, other) {
+  if (ArrayBuffer.isView(answer)) return ArrayBuffer.isView(other) && isEqualBytes(answer, other)
+  if (!Array.isArray(answer)) return Object.is(answer, other)
+  return answer.length === other?.length && answer.every((item, at) => isSame(item, other[at]))
+}
+
+const isRead = ([, , verb]) => verb === 'select' || verb === 'range'
+const isPlain = ([, , verb, [which]]) => verb === 'delete' || (verb === 'write' && which === UPSERT)
+const flagsOf = ({ codecs: { keys, values } }) => [keys.isBytes, values.isBytes]
+
+/** Access to a transaction on a copy that adds to `steps` what is read and written, and is never committed. */
+function recording(access, steps) {
+  steps.length = 0
+  const open = (name, options) => {
+    const { described, verbs } = access.open(name, options)
+    const recorded = Object.entries(verbs).map(([verb, work]) => [
+      verb,
+      (...args) => {
+        const answer = work(...args)
+        steps.push([name, flagsOf(described), verb, args, asData(verb, answer)])
+        return answer
+      },
+    ])
+    return { described, verbs: Object.fromEntries(recorded) }
+  }
+  return { ...access, open, commit() {} }
+}
+
+/** The steps of one verb of a table, of which nothing is done yet. */
+function stepsOf(store, described, method, args) {
+  const steps = []
+  const put =
+    (verb) =>
+    (...given) =>
+      void steps.push([described.name, flagsOf(described), verb, given])
+  const verbs = { write: put('write'), delete: put('delete'), increment: put('increment') }
+  const transaction = new Transaction(INTERNAL, store, { open: () => ({ described, verbs }) })
+  transaction.table(described.name)[method](...args)
+  return steps
+}
+
+/** A table of a store that is connected. Reads are those of the copy; writes are promises. */
+class ConnectedTable {
+  #access
+  #name
+  #options
+  #copy
+  #described
+  #table
+  /** Fails where the table was dropped, though there may be another one of its name. */
+  #check
+
+  constructor(access, name, options) {
+    this.#access = access
+    this.#name = name
+    this.#options = options
+    this.#open()
+  }
+
+  #open() {
+    const copy = this.#access.copy()
+    if (copy === this.#copy) return this.#table
+    const { core, handle, store } = copy
+    const opened = openNamed(core, handle, this.#name, readNamed(this.#name, this.#options), false)
+    this.#described = opened.described
+    this.#table = openTable(core, store, opened.described, opened.handle)
+    // A store that is being opened again refuses all writes.
+    this.#check = () => copy.apply && core.status(probe(core, opened.handle))
+    this.#copy = copy
+    return this.#table
+  }
+
+  get name() {
+    return this.#name
+  }
+
+  get(key) {
+    return this.#open().select(key)
+  }
+
+  select(key) {
+    return this.#open().select(key)
+  }
+
+  has(key) {
+    return this.#open().contains(key)
+  }
+
+  forEach(visit, thisArgument) {
+    for (const [key, value] of this.#open()) visit.call(thisArgument, value, key, this)
+  }
+
+  set(key, value) {
+    return this.upsert(key, value)
+  }
+
+  clear() {
+    return this.#access.write({ clear: this.#name }, () => this.#open().clear())
+  }
+
+  static {
+    const define = (name, value) =>
+      Object.defineProperty(ConnectedTable.prototype, name, { value, writable: true, configurable: true })
+    for (const name of SHOWN) {
+      const get = function () {
+        return this.#open()[name]
+      }
+      Object.defineProperty(ConnectedTable.prototype, name, { get, configurable: true })
+    }
+    for (const name of READS) {
+      define(name, function (...given) {
+        return this.#open()[name](...given)
+      })
+    }
+    for (const name of DIRECT) {
+      define(name, async function (...given) {
+        const table = this.#open()
+        if (this.#access.isHolder()) return this.#access.write(undefined, () => table[name](...given))
+        this.#check()
+        const steps = stepsOf(this.#access.store, this.#described, name, given)
+        if (steps.length === 0) return []
+        const answers = await this.#access.write({ steps, isDirect: true })
+        const results = answers.map((answer, at) =>
+          steps[at][2] === 'increment' ? like(steps[at][3][1], BigInt(answer)) : answer,
+        )
+        return name.endsWith('Many') ? results : results[0]
+      })
+    }
+    for (const name of COMPOSED) {
+      define(name, async function (...given) {
+        const table = this.#open()
+        if (this.#access.isHolder()) return this.#access.write(undefined, () => table[name](...given))
+        this.#check()
+        return this.#access.store.transaction((tx) => tx.table(this.#name, this.#options)[name](...given))
+      })
+    }
+  }
+}
+
+/** What is to be fed to the members next, and what waits until it is. */
+const isFull = ({ records, acks, waiting }) => records.length + acks.length + waiting.length > 0
+const emptyOut = () => ({ records: [], acks: [], waiting: [] })
+
+/**
+ * `host` has the store's `name`, `lock(signal)`, `live(id)` and `alive()`, which say of members whether they live, `channel()`,
+ * `place(storage)`, `core()` and `onHide(hide, show)`. After `again` milliseconds a member repeats what had no answer; that is also the least
+ * time between two openings of a file.
+ */
+export class ConnectedStore {
+  #host
+  #options
+  #id
+  /** joining, reading, member; opening, holder; aside, closed. */
+  #role = 'joining'
+  #channel
+  #abort
+  #unlist
+  #unhook
+  #lock
+  /** Of reading and opening: another one has begun where it is not the same any more. */
+  #turn
+  #copy
+  #epoch = 0
+  #seq = 0
+  #ready
+  #failure
+  #closing
+  #timer
+  // --- as a member
+  #count = 0
+  #pending = []
+  /** The last request of the message that is under way. */
+  #flight = 0
+  /** Feeds that came before the file was read. */
+  #early = []
+  /** What the copy shows of requests that are pending, and how to take it back. */
+  #shown = []
+  // --- as the holder
+  #answered = new Map()
+  #out = emptyOut()
+  #pumping
+  #hasMembers = false
+  #beat
+  #opened = 0
+
+  constructor(internal, host, options) {
+    if (internal !== INTERNAL) throw typeError('a connected store is made by connect()', internal)
+    this.#host = host
+    this.#options = options
+  }
+
+  static async open(host, options) {
+    const store = new ConnectedStore(INTERNAL, host, options)
+    try {
+      await store.#start()
+    } catch (error) {
+      await store.#leave()
+      throw error
+    }
+    store.#unhook = host.onHide(
+      () => store.#hide(),
+      () => store.#start().catch((error) => store.#fail(error)),
+    )
+    return store
+  }
+
+  async #start() {
+    this.#id = newId()
+    this.#role = 'joining'
+    this.#abort = new AbortController()
+    this.#channel = this.#host.channel()
+    this.#channel.onmessage = ({ data }) => this.#hear(data)
+    this.#unlist = await this.#host.live(this.#id)
+    const { canHold } = await this.#host.place()
+    let late
+    const ready = new Promise((resolve, reject) => {
+      this.#ready = { resolve, reject }
+      const { timeout } = this.#options
+      late = setInterval(() => this.#role === 'joining' && reject(this.#nobody('TWINDEX_IN_USE')), timeout)
+    })
+    this.#join()
+    if (canHold) {
+      const { signal } = this.#abort
+      this.#host.lock(signal).then(
+        (lock) => this.#hold(lock, signal),
+        (error) => signal.aborted || this.#fail(error),
+      )
+    }
+    await ready.finally(() => clearInterval(late))
+  }
+
+  #nobody(code) {
+    const { name } = this.#host
+    const { timeout } = this.#options
+    const message = `waited ${timeout} ms for the tab or worker that has the store '${name}': it does not answer. It may hang, be asleep, or have used open() in place of connect()`
+    return makeError(code, message)
+  }
+
+  #post(message) {
+    this.#channel?.postMessage({ twindex: PROTOCOL, from: this.#id, ...message })
+  }
+
+  #hear(message) {
+    if (typeof message?.twindex !== 'number') return undefined
+    const { twindex, type, from, to, epoch, seq } = message
+    if (to !== undefined && to !== this.#id) return undefined
+    if (twindex !== PROTOCOL) {
+      if (type === 'hello') this.#post({ type: 'refused', to: from })
+      else if (type === 'refused' || type === 'holder') this.#fail(versions(twindex))
+      return undefined
+    }
+    if (this.#role === 'holder') {
+      if (type === 'hello') return this.#welcome(from)
+      if (type === 'write' && epoch !== this.#epoch) return this.#post({ type: 'holder', epoch: this.#epoch })
+      if (type === 'write') return this.#serve(from, message.first, message.requests)
+      return type === 'bye' ? this.#forget([from]) : undefined
+    }
+    if (!['joining', 'reading', 'member'].includes(this.#role) || epoch === undefined || epoch < this.#epoch)
+      return undefined
+    if (this.#role === 'joining') {
+      if (type === 'welcome') this.#read(message)
+      else if (type === 'feed') this.#early.push(message)
+      else if (type === 'holder') this.#post({ type: 'hello' })
+      return undefined
+    }
+    if (epoch > this.#epoch) return this.#join()
+    if (type === 'feed' && this.#role === 'reading') this.#early.push(message)
+    else if (type === 'feed') this.#take(message)
+    return type === 'beat' && this.#role === 'member' && seq > this.#seq ? this.#join() : undefined
+  }
+
+  // --- as a member
+
+  #join() {
+    this.#role = 'joining'
+    this.#turn = undefined
+    this.#early = []
+    this.#post({ type: 'hello' })
+    this.#wake()
+  }
+
+  /** Says again what has no answer, for as long as there is such a thing. */
+  #wake() {
+    this.#timer ??= setInterval(() => {
+      if (this.#role === 'joining') this.#post({ type: 'hello' })
+      else if (this.#role === 'member' && this.#flight > 0) this.#send(true)
+      else if (this.#role !== 'reading') this.#rest()
+    }, this.#options.again)
+  }
+
+  #rest() {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  async #read({ epoch, seq, storage }) {
+    const turn = {}
+    this.#turn = turn
+    this.#role = 'reading'
+    const isAnother = epoch !== this.#epoch
+    this.#epoch = epoch
+    try {
+      const { place } = await this.#host.place(storage)
+      const copy = await openCopy(await this.#host.core(), place, this.#options.memoryLimit)
+      if (this.#turn !== turn) return
+      this.#enter(copy, seq, isAnother)
+    } catch (error) {
+      if (this.#turn === turn) this.#fail(error)
+    }
+  }
+
+  #enter(copy, seq, isAnother) {
+    this.#copy = Object.assign(copy, { raw: new Map() })
+    this.#seq = seq
+    this.#role = 'member'
+    this.#shown = []
+    this.#flight = 0
+    if (isAnother) {
+      // Of these no holder can say whether they were done.
+      const open = this.#pending.filter(
+        ({ isSent, body }) => isSent && (body.drop ?? body.clear) !== undefined,
+      )
+      for (const request of open)
+        this.#settle(request, this.#unknown('the tab or worker that had it has gone'))
+    }
+    this.#show()
+    const early = this.#early.filter((feed) => feed.epoch === this.#epoch)
+    this.#early = []
+    for (const feed of early) if (this.#role === 'member') this.#take(feed)
+    if (this.#role !== 'member') return
+    this.#ready.resolve()
+    this.#send()
+  }
+
+  #take({ seq, records, acks }) {
+    if (seq <= this.#seq) return
+    if (seq > this.#seq + 1) {
+      this.#join()
+      return
+    }
+    this.#seq = seq
+    const { apply, number, end } = this.#copy
+    this.#unshow()
+    try {
+      for (const [file, at, bytes] of records)
+        if (file > number || (file === number && at >= end)) apply(bytes)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    this.#acknowledge(acks)
+  }
+
+  /** Ends the requests that were answered, once the copy has what they did. */
+  #acknowledge(acks) {
+    const mine = new Map(acks.filter(([id]) => id === this.#id).flatMap(([, outcomes]) => outcomes))
+    const done = this.#pending.filter(({ n }) => mine.has(n))
+    this.#pending = this.#pending.filter(({ n }) => !mine.has(n))
+    this.#show()
+    for (const request of done) {
+      const { code, message, ...outcome } = mine.get(request.n)
+      this.#settle(request, code === undefined ? undefined : makeError(code, message), outcome)
+    }
+    this.#sendNext()
+  }
+
+  #sendNext() {
+    if (!this.#pending.some(({ n }) => n <= this.#flight)) this.#flight = 0
+    this.#send()
+  }
+
+  #settle(request, error, outcome) {
+    clearTimeout(request.timer)
+    this.#pending = this.#pending.filter((other) => other !== request)
+    if (error === undefined) request.resolve(outcome)
+    else request.reject(error)
+  }
+
+  /** Has the holder do what `body` says: what it answers. */
+  #submit(body) {
+    return new Promise((resolve, reject) => {
+      const request = { n: ++this.#count, body, resolve, reject, isSent: false }
+      if (body.isDirect && body.steps.every(isPlain)) request.shows = body.steps
+      this.#showOne(request)
+      request.timer = setTimeout(() => {
+        const error = request.isSent
+          ? this.#unknown(`no answer in ${this.#options.timeout} ms`)
+          : this.#nobody('TWINDEX_UNAVAILABLE')
+        this.#unshow()
+        this.#settle(request, error)
+        this.#show()
+        this.#sendNext()
+      }, this.#options.timeout)
+      this.#pending.push(request)
+      queueMicrotask(() => this.#send())
+    })
+  }
+
+  #unknown(why) {
+    const message = `a write to the store '${this.#host.name}' was sent to the tab or worker that has it, and was not acknowledged (${why}): it may be done or not`
+    return makeError('TWINDEX_UNKNOWN_OUTCOME', message)
+  }
+
+  #send(isAgain = false) {
+    if (this.#role !== 'member' || this.#pending.length === 0 || (this.#flight > 0 && !isAgain)) return
+    const sent = isAgain ? this.#pending.filter(({ n }) => n <= this.#flight) : this.#pending
+    for (const request of sent) request.isSent = true
+    this.#flight = sent.at(-1)?.n ?? 0
+    const requests = sent.map(({ n, body }) => [n, body])
+    if (sent.length > 0) this.#post({ type: 'write', epoch: this.#epoch, first: requests[0][0], requests })
+    this.#wake()
+  }
+
+  /** Has the copy show what pending requests will do. */
+  #show() {
+    for (const request of this.#pending) {
+      try {
+        this.#showOne(request)
+      } catch {} // the holder says so too
+    }
+  }
+
+  #showOne({ shows = [] }) {
+    if (this.#copy.apply === undefined) return // the holder's own
+    for (const [name, flags, verb, args] of shows) {
+      const { core, handle, raw } = this.#copy
+      const at = `${flags} ${name}`
+      if (!raw.get(at)?.isThere()) raw.set(at, openRaw(core, handle, name, flags))
+      const verbs = raw.get(at)
+      const key = verb === 'write' ? args[1] : args[0]
+      const before = verbs.select(key)
+      verbs[verb](...args)
+      this.#shown.push(() => (before === undefined ? verbs.delete(key) : verbs.write(UPSERT, key, before)))
+    }
+  }
+
+  #unshow() {
+    for (const undo of this.#shown.splice(0).reverse()) {
+      try {
+        undo()
+      } catch {} // the table was dropped
+    }
+  }
+
+  // --- as the holder
+
+  async #hold(lock, signal) {
+    const turn = {}
+    try {
+      const { canHold } = await this.#host.place()
+      if (!canHold || signal.aborted) {
+        lock.close()
+        lock.release()
+        return
+      }
+      this.#turn = turn
+      this.#lock = lock
+      this.#role = 'opening'
+      await this.#open(turn)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #open(turn, addFailed = () => {}) {
+    const { durability, memoryLimit } = this.#options
+    const watch = {
+      record: (...record) => {
+        this.#out.records.push([record[1], record[2], record[0]])
+        this.#pump()
+      },
+      back: () => this.#role === 'holder' && this.#renew(),
+    }
+    const [core, { place }] = [await this.#host.core(), await this.#host.place()]
+    const lock = { close() {}, release() {} }
+    const copy = await openWatched(core, place, { durability, readOnly: false, memoryLimit, lock, watch })
+    if (this.#turn !== turn) {
+      await copy.end()
+      return
+    }
+    this.#opened = Date.now()
+    this.#copy = copy
+    this.#shown = []
+    this.#load()
+    addFailed((id) => this.#known(id))
+    this.#role = 'holder'
+    this.#renew()
+    if (this.#pending.length > 0) {
+      const requests = this.#pending.map(({ n, body }) => [n, body])
+      this.#serve(this.#id, requests[0][0], requests)
+    }
+    this.#ready.resolve()
+    await this.#forgetDead()
+  }
+
+  async #forgetDead() {
+    const { store } = this.#copy
+    const alive = await this.#host.alive()
+    if (this.#copy.store === store) this.#forget([...this.#answered.keys()].filter((id) => !alive.has(id)))
+  }
+
+  /** Reads which requests were done. */
+  #load() {
+    this.#answered = new Map()
+    if (!this.#requests()) return
+    for (const [key, outcome] of this.#requests()) {
+      const [id, n] = key.split(' ')
+      this.#known(id).set(Number(n), outcome)
+    }
+  }
+
+  #known(id) {
+    if (!this.#answered.has(id)) this.#answered.set(id, new Map())
+    return this.#answered.get(id)
+  }
+
+  #requests(create = false) {
+    const { store } = this.#copy
+    if (!create && !store.tables().some(([name]) => name === REQUESTS)) return undefined
+    return store.table(REQUESTS, { values: 'msgpack' })
+  }
+
+  /** Forgets what members were answered that have gone. */
+  #forget(ids) {
+    const keys = ids.flatMap((id) => [...this.#known(id).keys()].map((n) => `${id} ${n}`))
+    for (const id of ids) this.#answered.delete(id)
+    try {
+      if (keys.length > 0) this.#requests()?.deleteMany(keys)
+    } catch {} // the next holder does
+  }
+
+  /** Has all members read the file anew. */
+  #renew() {
+    this.#epoch = Math.max(Date.now(), this.#epoch + 1)
+    this.#seq = 0
+    this.#post({ type: 'holder', epoch: this.#epoch })
+  }
+
+  async #welcome(to) {
+    const { store } = this.#copy
+    this.#hasMembers = true
+    try {
+      await store.flush()
+    } catch (error) {
+      this.#recover(error)
+    }
+    if (this.#role === 'holder' && this.#copy.store === store)
+      this.#post({ type: 'welcome', to, epoch: this.#epoch, seq: this.#seq, storage: this.#copy.storage })
+  }
+
+  #serve(from, first, requests) {
+    const known = this.#known(from)
+    const acked = [...known.keys()].filter((n) => n < first)
+    const stale = acked.map((n) => `${from} ${n}`)
+    const outcomes = requests.map(([n, body]) => {
+      if (!known.has(n)) known.set(n, this.#do(`${from} ${n}`, body, stale))
+      return [n, known.get(n)]
+    })
+    if (stale.length === 0) for (const n of acked) known.delete(n)
+    this.#out.acks.push([from, outcomes])
+    this.#pump()
+  }
+
+  /** Does one request: its answers, whether it met a conflict, or the code and message of an error. */
+  #do(key, { create, named, drop, clear, steps, isDirect }, stale) {
+    const { core, handle, store } = this.#copy
+    try {
+      if (create !== undefined) {
+        core.exports.twindex_close(openNamed(core, handle, create, named, true).handle)
+        return { answers: null }
+      }
+      if (drop !== undefined) return { answers: store.dropTable(drop) }
+      if (clear !== undefined) {
+        store.table(clear, { keys: 'bytes', values: 'bytes', create: false }).clear()
+        return { answers: null }
+      }
+      this.#requests(true)
+      const access = begin(core, handle)
+      try {
+        const answers = []
+        const opened = new Map()
+        for (const [name, flags, verb, args, ...seen] of steps) {
+          const at = `${flags} ${name}`
+          if (!opened.has(at)) opened.set(at, openRaw(core, access.handle, name, flags))
+          const answer = asData(verb, opened.get(at)[verb](...args))
+          if (seen.length > 0 && !isSame(answer, seen[0])) return { answers: null, isConflict: true }
+          answers.push(typeof answer === 'bigint' ? `${answer}` : answer)
+        }
+        const outcome = { answers: isDirect ? answers : null }
+        const requests = new Transaction(INTERNAL, store, access).table(REQUESTS, { values: 'msgpack' })
+        requests.deleteMany(stale)
+        requests.set(key, outcome)
+        access.commit()
+        stale.length = 0
+        return outcome
+      } finally {
+        access.end()
+      }
+    } catch (error) {
+      this.#recover(error)
+      return { code: error.code ?? 'TWINDEX_BUG', message: error.message }
+    }
+  }
+
+  /** Feeds the members, and ends what waits for that, once it is as durable as it is to be. */
+  #pump() {
+    this.#pumping ??= Promise.resolve()
+      .then(() => this.#drain())
+      .finally(() => {
+        this.#pumping = undefined
+        if (isFull(this.#out)) this.#pump() // something came while it ended
+      })
+  }
+
+  async #drain() {
+    while (isFull(this.#out)) {
+      const { store, storage } = this.#copy
+      const out = this.#out
+      this.#out = emptyOut()
+      try {
+        // A file of the private file system has what was written, and survives the tab.
+        if (storage !== 'opfs') await store.flush()
+      } catch (error) {
+        this.#lost(out, error)
+        continue
+      }
+      if (this.#hasMembers && out.records.length + out.acks.length > 0) {
+        this.#post({
+          type: 'feed',
+          epoch: this.#epoch,
+          seq: ++this.#seq,
+          records: out.records,
+          acks: out.acks,
+        })
+        clearTimeout(this.#beat)
+        this.#beat = setTimeout(() => {
+          if (this.#role === 'holder') this.#post({ type: 'beat', epoch: this.#epoch, seq: this.#seq })
+        }, this.#options.again / 2)
+      }
+      if (this.#role === 'holder') this.#acknowledge(out.acks)
+      for (const [resolve] of out.waiting) resolve()
+    }
+  }
+
+  /** Members send again what was lost, and get this error for what the file has not. */
+  #lost({ acks, waiting }, error) {
+    for (const [, reject] of waiting) reject(error)
+    this.#recover(error, acks)
+  }
+
+  /** Where the file could not be written, opens it again: it has what was acknowledged. */
+  #recover(error, acks = []) {
+    if (error.code !== 'TWINDEX_LOG_FAILED' || this.#role !== 'holder') return
+    this.#role = 'opening'
+    const turn = {}
+    this.#turn = turn
+    const again = async () => {
+      await this.#pumping?.catch(() => {})
+      await this.#copy.end().catch(() => {})
+      const wait = this.#opened + this.#options.again - Date.now()
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+      if (this.#turn !== turn) return
+      const failed = { code: error.code, message: error.message }
+      await this.#open(turn, (known) => {
+        for (const [id, outcomes] of acks) {
+          for (const [n] of outcomes) if (!known(id).has(n)) known(id).set(n, failed)
+        }
+      })
+    }
+    again().catch((failure) => this.#fail(failure))
+  }
+
+  /** A write of the holder's own, once it is as durable as those of others. */
+  async #own(work) {
+    try {
+      const result = await work()
+      await new Promise((...ends) => {
+        this.#out.waiting.push(ends)
+        this.#pump()
+      })
+      return result
+    } catch (error) {
+      this.#recover(error)
+      throw error
+    }
+  }
+
+  // --- as users see it
+
+  #check() {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#closing !== undefined) throw makeError('TWINDEX_CLOSED', 'the store is closed')
+  }
+
+  #copyNow() {
+    if (this.#failure !== undefined) throw this.#failure
+    return this.#copy
+  }
+
+  async #write(body, work) {
+    this.#check()
+    if (this.#role === 'holder' && work !== undefined) return this.#own(work)
+    return (await this.#submit(body)).answers
+  }
+
+  /** Whether this tab or worker has the file. */
+  get isHolder() {
+    return this.#role === 'holder'
+  }
+
+  get storage() {
+    return this.#copyNow().storage
+  }
+
+  async table(name, options) {
+    const { create = true, ...read } = readOptions(options, 'a table', TABLE)
+    const { index, keys, values } = readNamed(name, read)
+    readBoolean(create, 'create')
+    if (name === REQUESTS)
+      throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
+    this.#check()
+    const access = {
+      store: this,
+      copy: () => this.#copyNow(),
+      isHolder: () => this.#role === 'holder',
+      write: (...given) => this.#write(...given),
+    }
+    try {
+      return new ConnectedTable(access, name, read)
+    } catch (error) {
+      if (error.code !== 'TWINDEX_NO_TABLE' || !create) throw error
+    }
+    const codec = (given) => given && { name: given.name }
+    const named = { index, keys: codec(keys), values: codec(values) }
+    await this.#write({ create: name, named }, () => {
+      const { core, handle } = this.#copy
+      core.exports.twindex_close(openNamed(core, handle, name, named, true).handle)
+    })
+    return new ConnectedTable(access, name, read)
+  }
+
+  tables() {
+    return this.#copyNow()
+      .store.tables()
+      .filter(([name]) => name !== REQUESTS)
+  }
+
+  async dropTable(name) {
+    return this.#write({ drop: name }, () => this.#copy.store.dropTable(name))
+  }
+
+  snapshot() {
+    return this.#copyNow().store.snapshot()
+  }
+
+  async transaction(run) {
+    for (let runs = 0; runs < RUNS; runs++) {
+      this.#check()
+      if (this.#role === 'holder') return this.#own(() => this.#copy.store.transaction(run))
+      const steps = []
+      const { core, handle } = this.#copy
+      const result = await transact(this, () => recording(begin(core, handle), steps), run)
+      if (steps.every(isRead)) return result
+      const { isConflict } = await this.#submit({ steps })
+      if (!isConflict) return result
+    }
+    throw makeError(
+      'TWINDEX_CONFLICT',
+      `what the transaction read was changed by others, in ${RUNS} of ${RUNS} runs`,
+    )
+  }
+
+  get memory() {
+    return this.#copyNow().store.memory
+  }
+
+  async dump() {
+    return this.#copyNow().store.dump()
+  }
+
+  get closed() {
+    return this.#closing !== undefined
+  }
+
+  /** Waits for the writes that are under way, and leaves. */
+  close() {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close() {
+    const ended = this.#pending.map(
+      (request) =>
+        new Promise((resolve) => {
+          const { resolve: done, reject: failed } = request
+          request.resolve = (outcome) => resolve(done(outcome))
+          request.reject = (error) => resolve(failed(error))
+        }),
+    )
+    await Promise.all(ended)
+    await this.#pumping
+    await this.#leave()
+  }
+
+  async [ASYNC_DISPOSE]() {
+    await this.close()
+  }
+
+  /** Gives up the store, after an error or for good. */
+  async #leave() {
+    const wasHolder = this.#role === 'holder'
+    this.#role = 'closed'
+    this.#unhook?.()
+    this.#stop()
+    try {
+      if (wasHolder) await this.#forgetDead().catch(() => {}) // else the next holder does
+      if (wasHolder) await this.#copy.store.close()
+      else this.#copy?.store.closeSync()
+    } finally {
+      this.#unlock()
+      this.#mute()
+    }
+  }
+
+  #stop() {
+    this.#turn = undefined
+    this.#rest()
+    clearTimeout(this.#beat)
+    this.#abort?.abort()
+    if (this.#channel !== undefined) this.#post({ type: 'bye' })
+    this.#unlist?.()
+  }
+
+  #unlock() {
+    this.#lock?.close()
+    this.#lock?.release()
+    this.#lock = undefined
+  }
+
+  #fail(error) {
+    if (this.#failure !== undefined || this.#role === 'closed') return
+    this.#ready?.reject(error)
+    this.#failure = error
+    for (const request of [...this.#pending]) this.#settle(request, error)
+    this.#leave().catch(() => {})
+  }
+
+  /** The page is put aside, maybe for good: others go on without it. */
+  #hide() {
+    if (this.#role === 'closed') return
+    const wasHolder = this.#role === 'holder'
+    this.#role = 'aside'
+    for (const request of [...this.#pending]) this.#settle(request, this.#unknown('the page was put aside'))
+    this.#stop()
+    Promise.resolve(wasHolder ? this.#copy.end() : undefined)
+      .catch(() => {})
+      .finally(() => this.#unlock())
+    this.#mute()
+  }
+
+  #mute() {
+    this.#channel?.close()
+    this.#channel = undefined
+  }
+}

@@ -1,0 +1,575 @@
+// Stores that several tabs read and write, over files, locks and a channel in memory; test/browser has them in a browser.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { afterEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { randomFrom } from '../../../bindings/node/test/numbers.js'
+import { ConnectedStore } from '../src/browser/connect.js'
+import { openCopy, openKept } from '../src/browser/store.js'
+import { instantiate } from '../src/loader.js'
+import { Place } from './place.js'
+
+const module = await WebAssembly.compile(readFileSync(new URL('../twindex.files.wasm', import.meta.url)))
+
+/** The tabs of an origin, and what they share. */
+class Origin {
+  files = new Map()
+  tabs = new Set()
+  waiting = []
+  lock
+  /** Whether a message is lost on its way to a tab. */
+  loses = () => false
+  /** Set before a tab is opened. */
+  kind = 'opfs'
+
+  /** A tab with a store: `tab.store`. `hides` and `shows` are what a browser calls for its button "back". */
+  async open(options) {
+    const tab = {
+      origin: this,
+      protocol: options?.protocol,
+      ids: new Set(),
+      channels: new Set(),
+      isDead: false,
+      canHold: options?.canHold ?? true,
+    }
+    this.tabs.add(tab)
+    const host = {
+      name: 'app',
+      lock: (signal) => this.#queue(tab, signal),
+      live: async (id) => {
+        tab.ids.add(id)
+        return () => tab.ids.delete(id)
+      },
+      alive: async () => new Set([...this.tabs].flatMap(({ ids }) => [...ids])),
+      channel: () => this.#channel(tab),
+      place: async () => ({ place: this.#place(tab), canHold: tab.canHold }),
+      core: () => instantiate(module),
+      onHide: (hide, show) => {
+        Object.assign(tab, { hide, show })
+        return () => {}
+      },
+    }
+    const timeout = options?.timeout ?? 5000
+    tab.store = await ConnectedStore.open(host, { durability: 'none', timeout, again: 30 })
+    return tab
+  }
+
+  #place(tab) {
+    const place = new Place()
+    place.kind = this.kind
+    place.isPrompt = this.kind === 'opfs'
+    place.files = this.files
+    const { open } = place
+    place.open = async (...given) => {
+      const file = await open.apply(place, given)
+      const [check, write] = [() => this.#check(tab), file.append]
+      const isLater = this.kind === 'indexeddb'
+      let [pending, failure] = [[]]
+      file.append = (bytes) => {
+        if (isLater) return pending.push(bytes)
+        check()
+        return write(bytes)
+      }
+      if (isLater) {
+        file.flush = async () => {
+          const pieces = pending
+          pending = []
+          await sleep(0)
+          try {
+            if (failure !== undefined) throw failure
+            if (pieces.length > 0) check()
+            for (const bytes of pieces) write(bytes)
+          } catch (error) {
+            failure = error
+            throw error
+          }
+        }
+      }
+      return file
+    }
+    return place
+  }
+
+  #check({ isDead }) {
+    if (isDead) throw new Error('the tab is dead')
+    if (this.full) throw new DOMException('no room', 'QuotaExceededError')
+  }
+
+  #queue(tab, signal) {
+    return new Promise((resolve, reject) => {
+      const entry = { tab, resolve }
+      signal.addEventListener('abort', () => {
+        this.waiting = this.waiting.filter((other) => other !== entry)
+        reject(signal.reason)
+      })
+      this.waiting.push(entry)
+      this.#grant()
+    })
+  }
+
+  #grant() {
+    if (this.lock !== undefined || this.waiting.length === 0) return
+    const { tab, resolve } = this.waiting.shift()
+    this.lock = { tab }
+    const { lock } = this
+    const release = () => {
+      if (this.lock !== lock) return
+      this.lock = undefined
+      this.#grant()
+    }
+    resolve({ close() {}, release })
+  }
+
+  #channel(tab) {
+    const channel = {
+      postMessage: (given) => {
+        if (tab.isDead) return
+        const message = structuredClone(given)
+        for (const other of this.tabs) {
+          for (const to of other.channels) {
+            if (to === channel || this.loses(message, other)) continue
+            setImmediate(
+              () =>
+                !other.isDead &&
+                !other.isHung &&
+                other.channels.has(to) &&
+                to.onmessage?.({ data: { ...message, twindex: other.protocol === tab.protocol ? 1 : 2 } }),
+            )
+          }
+        }
+      },
+      close: () => tab.channels.delete(channel),
+    }
+    tab.channels.add(channel)
+    return channel
+  }
+
+  get holder() {
+    return [...this.tabs].find(({ store, isDead }) => !isDead && store?.isHolder)
+  }
+
+  /** Ends a tab as a crash does: in the middle of whatever it does. */
+  kill(tab) {
+    tab.isDead = true
+    tab.ids.clear()
+    this.waiting = this.waiting.filter((entry) => entry.tab !== tab)
+    this.tabs.delete(tab)
+    if (this.lock?.tab !== tab) return
+    this.lock = undefined
+    this.#grant()
+  }
+
+  async close() {
+    this.full = false
+    this.loses = () => false
+    for (const tab of this.tabs) tab.isHung = false
+    for (const { store } of [...this.tabs].reverse()) await store?.close().catch(() => {})
+  }
+}
+
+let origin
+const begin = (kind = 'opfs') => {
+  origin = new Origin()
+  origin.kind = kind
+  return origin
+}
+afterEach(() => origin.close())
+
+/** Waits until something is so. */
+async function until(what, isSo) {
+  for (let times = 0; times < 500; times++) {
+    if (await isSo()) return
+    await sleep(10)
+  }
+  throw new Error(`waited 5 s until ${what}`)
+}
+
+const tabsOf = async (count, options) => {
+  const tabs = []
+  for (let at = 0; at < count; at++) tabs.push(await origin.open(options))
+  return tabs
+}
+
+for (const kind of ['opfs', 'indexeddb']) {
+  test(`all tabs read what any of them wrote, and each its own writes at once (${kind})`, async () => {
+    begin(kind)
+    const tabs = await tabsOf(3)
+    assert.deepEqual(
+      tabs.map(({ store }) => store.isHolder),
+      [true, false, false],
+    )
+    const tables = await Promise.all(tabs.map(({ store }) => store.table('users')))
+    for (const [at, table] of tables.entries()) {
+      const written = table.set(`key ${at}`, `${at}`)
+      assert.equal(table.get(`key ${at}`), `${at}`)
+      await written
+    }
+    for (const [at, table] of tables.entries()) {
+      await until(`tab ${at} has all`, () => table.size === 3)
+      assert.deepEqual([...table].sort(), [
+        ['key 0', '0'],
+        ['key 1', '1'],
+        ['key 2', '2'],
+      ])
+    }
+    assert.deepEqual(tabs[2].store.tables(), [['users', 'hash']])
+  })
+}
+
+test('the holder decides every conditional verb, whatever a copy shows', async () => {
+  begin()
+  const tabs = await tabsOf(3)
+  const open = ({ store }) => store.table('t', { index: 'sorted', keys: 'tuple', values: 'int' })
+  const [first, ...rest] = await Promise.all(tabs.map(open))
+  const all = [first, ...rest]
+  const inserted = await Promise.all(all.map((table, at) => table.insert(['a'], at)))
+  assert.equal(inserted.filter((is) => is).length, 1)
+  await first.set(['n'], 0)
+  const sums = await Promise.all(all.flatMap((table) => [table.increment(['n']), table.increment(['n'], 2n)]))
+  assert.deepEqual(
+    sums
+      .map(Number)
+      .toSorted((a, b) => a - b)
+      .at(-1),
+    9,
+  )
+  assert.deepEqual(
+    sums.map((sum) => typeof sum),
+    ['number', 'bigint', 'number', 'bigint', 'number', 'bigint'],
+  )
+  const swapped = await Promise.all(all.map((table, at) => table.compareAndSwap(['n'], 9, 100 + at)))
+  assert.equal(swapped.filter((is) => is).length, 1)
+  await Promise.all(all.map((table) => table.alter(['n'], () => 0)))
+  await Promise.all(all.map((table) => table.alter(['n'], (value) => value + 1)))
+  assert.equal(await first.increment(['n'], 0), 3)
+  assert.deepEqual(
+    await rest[0].insertMany([
+      [['n'], 1],
+      [['m'], 1],
+    ]),
+    [false, true],
+  )
+  assert.deepEqual(
+    await rest[1].incrementMany([
+      [['m'], 4],
+      [['z'], 7],
+    ]),
+    [5, 7],
+  )
+  assert.equal(await rest[0].replace(['none'], 1), false)
+  await until('the last tab has z', () => rest[1].has(['z']))
+  assert.deepEqual(await rest[1].popLast(), [['z'], 7])
+  assert.equal(await rest[1].take(['m']), 5)
+  assert.equal(await rest[1].deleteRange({ gte: ['n'] }), 1)
+  await rest[1].clear()
+  await until('all are empty', () => all.every(({ size }) => size === 0))
+  await assert.rejects(rest[0].increment(['x'], 1.5), { code: 'TWINDEX_TYPE' })
+  await assert.rejects(rest[0].insert('no tuple', 1), { code: 'TWINDEX_TYPE' })
+  await rest[0].set(['max'], Number.MAX_SAFE_INTEGER)
+  await rest[0].increment(['max'], 2n ** 62n)
+  await assert.rejects(rest[0].increment(['max'], 2n ** 62n), { code: 'TWINDEX_OVERFLOW' })
+})
+
+test('transactions of all tabs neither lose nor make money', async () => {
+  begin()
+  const tabs = await tabsOf(3)
+  const accounts = await tabs[0].store.table('accounts', { values: 'int' })
+  await accounts.upsertMany([0, 1, 2, 3].map((at) => [`${at}`, 100]))
+  const below = randomFrom(5)
+  const move = async ({ store }, at) => {
+    await store.table('accounts')
+    for (let times = 0; times < 15; times++) {
+      const [from, to, sum] = [`${below(4)}`, `${below(4)}`, below(20)]
+      await store.transaction(async (tx) => {
+        const table = tx.table('accounts', { values: 'int' })
+        if (times % 3 === at) await null
+        table.set(from, table.get(from) - sum)
+        table.set(to, table.get(to) + sum)
+      })
+    }
+  }
+  await Promise.all(tabs.map(move))
+  const failing = tabs[2].store.transaction((tx) => {
+    tx.table('accounts', { values: 'int' }).set('0', 1_000_000)
+    throw new Error('no')
+  })
+  await assert.rejects(failing, { message: 'no' })
+  for (const { store } of tabs) {
+    const table = await store.table('accounts')
+    await until('the sum is right', () => [...table.values()].reduce((a, b) => a + b) === 400)
+  }
+})
+
+for (const kind of ['opfs', 'indexeddb']) {
+  test(`tabs that are killed take nothing acknowledged with them, and nothing is done twice (${kind})`, async () => {
+    begin(kind)
+    const below = randomFrom(11)
+    const tabs = await tabsOf(6)
+    const writers = tabs.splice(-2)
+    const acked = new Map()
+    const counted = writers.map(() => 0)
+    let isOver = false
+    const work = writers.map(async ({ store }, at) => {
+      const table = await store.table('t', { values: 'int' })
+      for (let step = 0; !isOver; step++) {
+        const writes = Array.from({ length: 1 + below(4) }, (_, n) => [`${at} ${step} ${n}`, step])
+        const all = await Promise.all([
+          ...writes.map(([key, value]) => table.insert(key, value)),
+          table.increment(`count ${at}`),
+          store.transaction((tx) => tx.table('t', { values: 'int' }).increment('all', 1)),
+        ])
+        counted[at]++
+        // Done twice, an insert would say false.
+        assert.deepEqual(
+          all.slice(0, writes.length),
+          writes.map(() => true),
+        )
+        assert.equal(all[writes.length], counted[at])
+        for (const [key, value] of writes) acked.set(key, value)
+        await sleep(0)
+      }
+    })
+    // Each holder dies at a moment of its own: after it wrote and before it said so, too.
+    for (const holder of tabs) {
+      await until('it holds', () => holder.store.isHolder)
+      let left = below(4)
+      origin.loses = (message) => {
+        if (message.type !== 'feed' || left-- > 0) return false
+        setImmediate(() => origin.kill(holder))
+        return true
+      }
+      await until('the holder is dead', () => holder.isDead)
+      origin.loses = () => false
+    }
+    await sleep(50)
+    isOver = true
+    await Promise.all(work)
+    const table = await writers[0].store.table('t')
+    for (const [key, value] of acked) assert.equal(table.get(key), value, key)
+    await until('it has the sum', () => table.get('all') === counted[0] + counted[1])
+    await origin.close()
+    const place = new Place()
+    place.files = origin.files
+    const lock = { close() {}, release() {} }
+    const kept = await openKept(await instantiate(module), place, {
+      durability: 'none',
+      readOnly: false,
+      lock,
+    })
+    for (const [key, value] of acked) assert.equal(kept.table('t').get(key), value, key)
+    assert.equal(kept.table('twindex:requests').size, 0)
+    await kept.close()
+  })
+}
+
+test('messages that are lost or come late only delay', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const [mine, theirs] = [await first.store.table('t'), await second.store.table('t')]
+  const lost = { write: 1, feed: 1, beat: 0, welcome: 1 }
+  origin.loses = ({ type }) => lost[type]-- > 0
+  assert.equal(await theirs.insert('a', '1'), true)
+  assert.equal(mine.get('a'), '1')
+  // The last feed is lost, and there is no other.
+  Object.assign(lost, { feed: 1 })
+  await mine.set('b', '2')
+  await until('the beat tells', () => theirs.get('b') === '2')
+  // One is lost, and the next comes.
+  Object.assign(lost, { feed: 1 })
+  await mine.set('c', '3')
+  await mine.set('d', '4')
+  await until('it has the next', () => theirs.get('d') === '4')
+  assert.equal(theirs.get('c'), '3')
+})
+
+test('a tab that joins under writes misses nothing and applies nothing twice', async () => {
+  begin()
+  const [first] = await tabsOf(1)
+  let next = 0
+  for (let joins = 0; joins < 3; joins++) {
+    const opening = origin.open()
+    const before = next
+    for (let isOpen = false; !isOpen || next < before + 5; ) {
+      // To create a table twice would fail.
+      const table = await first.store.table(`table ${next++}`)
+      await table.set('a', 'b')
+      isOpen = await Promise.race([opening.then(() => true), sleep(0)])
+    }
+    const { store } = await opening
+    await until('it has all', () => store.tables().length === next)
+  }
+})
+
+test('a write that the holder refuses is taken back', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const [mine, theirs] = [await first.store.table('t'), await second.store.table('t')]
+  await mine.set('a', '1')
+  await until('both have it', () => theirs.get('a') === '1')
+  const dropped = first.store.dropTable('t')
+  const refused = theirs.set('a', '2')
+  assert.equal(theirs.get('a'), '2')
+  await assert.rejects(refused, { code: /TWINDEX_(NO_TABLE|TABLE_DROPPED)/ })
+  assert.equal(await dropped, true)
+  assert.equal(theirs.get('a'), undefined)
+  assert.equal(await second.store.dropTable('t'), false)
+  // One of the same name is another table.
+  const other = await second.store.table('t')
+  await other.set('a', '3')
+  await assert.rejects(theirs.set('a', '4'), { code: 'TWINDEX_TABLE_DROPPED' })
+  await assert.rejects(theirs.take('a'), { code: 'TWINDEX_TABLE_DROPPED' })
+  assert.equal((await first.store.table('t')).get('a'), '3')
+})
+
+for (const kind of ['opfs', 'indexeddb']) {
+  test(`where the disk is full writes fail, nothing is lost, and writing resumes with room (${kind})`, async () => {
+    begin(kind)
+    const tabs = await tabsOf(2)
+    const [mine, theirs] = await Promise.all(tabs.map(({ store }) => store.table('t')))
+    await theirs.set('a', '1')
+    origin.full = true
+    const full = { code: 'TWINDEX_LOG_FAILED', message: /no room/ }
+    await assert.rejects(theirs.set('a', '2'), full)
+    origin.full = false
+    await theirs.set('b', '2')
+    origin.full = true
+    await assert.rejects(mine.set('a', '3'), full)
+    origin.full = false
+    await mine.set('c', '3')
+    const expected = [
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3'],
+    ]
+    for (const table of [mine, theirs])
+      await until('all is right', () => table.size === 3 && table.get('a') === '1')
+    assert.deepEqual([...theirs].sort(), expected)
+  })
+}
+
+test('a member follows the holder from one file to the next', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const [mine, theirs] = [
+    await first.store.table('t', { values: 'bytes' }),
+    await second.store.table('t', { values: 'bytes' }),
+  ]
+  for (let write = 0; write < 8; write++) await theirs.set('a', new Uint8Array(1 << 20).fill(write))
+  await until('the file was compacted', () => !origin.files.has(1))
+  await mine.set('b', Uint8Array.of(1))
+  const third = await (await origin.open()).store.table('t')
+  for (const table of [theirs, third])
+    await until('all have b', () => table.get('b')?.[0] === 1 && table.get('a')[7] === 7)
+})
+
+test('tabs with other versions of the package are told, and the older goes on', async () => {
+  begin()
+  const [first] = await tabsOf(1)
+  const message = { code: 'TWINDEX_IN_USE', message: /another version/ }
+  await assert.rejects(origin.open({ protocol: 2 }), message)
+  const table = await first.store.table('t')
+  await table.set('a', '1')
+  assert.equal(origin.waiting.length, 0)
+  const second = await origin.open()
+  assert.equal((await second.store.table('t')).get('a'), '1')
+})
+
+test('a holder that hangs is named, and what was sent may be done or not', async () => {
+  begin()
+  const [first, second] = await tabsOf(2, { timeout: 100 })
+  const table = await second.store.table('t')
+  first.isHung = true
+  const [sent, waiting] = [table.set('a', '1'), sleep(20).then(() => table.set('b', '2'))]
+  await Promise.all([
+    assert.rejects(sent, {
+      code: 'TWINDEX_UNKNOWN_OUTCOME',
+      message: /'app' was sent .*no answer in 100 ms/,
+    }),
+    assert.rejects(waiting, { message: /'app'/ }),
+  ])
+  assert.equal(table.get('a'), undefined)
+  await assert.rejects(origin.open({ timeout: 100 }), {
+    code: 'TWINDEX_IN_USE',
+    message: /waited 100 ms .*'app'/,
+  })
+  first.isHung = false
+  await table.set('c', '3')
+  // What others wrote meanwhile shows once the tab gives up its own.
+  const mine = await first.store.table('t')
+  origin.loses = ({ type }) => type === 'write'
+  const late = table.set('c', '4')
+  await mine.set('c', '5')
+  assert.equal(table.get('c'), '4')
+  await assert.rejects(late, { code: 'TWINDEX_UNKNOWN_OUTCOME' })
+  assert.equal(table.get('c'), '5')
+})
+
+test('a page that is put aside lets others go on, and comes back', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const [mine, theirs] = [await first.store.table('t'), await second.store.table('t')]
+  await theirs.set('a', '1')
+  first.hide()
+  await until('the other holds', () => second.store.isHolder)
+  await theirs.set('a', '2')
+  first.show()
+  await until('it is back', () => mine.get('a') === '2')
+  await mine.set('b', '3')
+  assert.equal(theirs.get('b'), '3')
+  // A member too.
+  first.hide()
+  await theirs.set('a', '4')
+  first.show()
+  await until('it is back', () => mine.get('a') === '4')
+})
+
+test('one that cannot write where the store is stays a member', async () => {
+  begin()
+  const [first] = await tabsOf(1)
+  const reader = await origin.open({ canHold: false, timeout: 300 })
+  const table = await reader.store.table('t')
+  await table.set('a', '1')
+  await first.store.close()
+  assert.equal(table.get('a'), '1')
+  await assert.rejects(table.set('a', '2'), {
+    code: /TWINDEX_(UNAVAILABLE|UNKNOWN_OUTCOME)/,
+    message: /'app'/,
+  })
+  const worker = await origin.open()
+  await until('it is joined', async () => (await worker.store.table('t')).get('a') === '1')
+  await table.set('a', '3')
+})
+
+test('after close every use says so, and the last writes are there', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const table = await second.store.table('t', { keys: 'int', values: 'json' })
+  const writing = table.set(1, { a: [null] })
+  await second.store.close()
+  assert.equal(await writing, true)
+  assert.throws(() => table.get(1), { code: 'TWINDEX_CLOSED' })
+  await assert.rejects(table.set(1, 2), { code: 'TWINDEX_CLOSED' })
+  await assert.rejects(second.store.table('t'), { code: 'TWINDEX_CLOSED' })
+  assert.deepEqual((await first.store.table('t')).get(1), { a: [null] })
+  await assert.rejects(first.store.table('none', { create: false }), { code: 'TWINDEX_NO_TABLE' })
+  await assert.rejects(first.store.table('twindex:requests'), { code: 'TWINDEX_RANGE' })
+})
+
+test('a copy takes any bytes for a record without a trap', async () => {
+  begin()
+  const [first] = await tabsOf(1)
+  await (await first.store.table('t')).set('a', '1')
+  const place = new Place()
+  place.files = origin.files
+  const copy = await openCopy(await instantiate(module), place)
+  const below = randomFrom(3)
+  for (let times = 0; times < 5000; times++) {
+    const bytes = Uint8Array.from({ length: below(40) }, () => below(below(2) ? 256 : 9))
+    try {
+      copy.apply(bytes)
+    } catch ({ code }) {
+      assert.equal(code, 'TWINDEX_CORRUPT')
+    }
+  }
+  assert.equal(copy.store.table('after').set('a', 'b').get('a'), 'b')
+})
