@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+pub use twindex::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
+
 use super::tuned;
 
-/// The longest key, in bytes.
-pub const MAX_KEY_BYTES: usize = 65_535;
-/// The longest value, in bytes.
-pub const MAX_VALUE_BYTES: u64 = u32::MAX as u64;
 /// The smallest capacity, in bytes.
 pub const MIN_CAPACITY: usize = tuned(64 << 10, 32 << 10);
 /// The longest label of a cache, in bytes: [`CacheOptions::label`].

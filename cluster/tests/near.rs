@@ -417,15 +417,7 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn slots_of_a_new_master_show_its_values() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
-    let id: String = cluster.servers()[0].command(&["CLUSTER", "MYID"])?;
-    for server in cluster.servers().iter().rev() {
-        server.command::<()>(&["CONFIG", "SET", "cluster-allow-replica-migration", "no"])?;
-        let mut all = redis::pipe();
-        for slot in 0..16_384 {
-            all.cmd("CLUSTER").arg("SETSLOT").arg(slot).arg("NODE").arg(&id).ignore();
-        }
-        all.query::<()>(&mut server.connection()?)?;
-    }
+    cluster.move_all_slots(0)?;
     let (store, table) = near(&cluster.url(), IndexKind::Hash).await;
     assert_eq!(store.near_stats().expect("a near cache").servers, 1);
     shows(&table, "{moved}a", None).await;

@@ -23,6 +23,34 @@ pub enum Error {
         /// How it begins.
         start: String,
     },
+    /// The integer is none of the type that was asked for.
+    OtherInteger {
+        /// The integer.
+        number: i64,
+        /// The type.
+        expected: &'static str,
+    },
+    /// The bytes are not UTF-8.
+    NotText {
+        /// `key` or `value`.
+        of: &'static str,
+        /// How they begin.
+        start: String,
+    },
+    /// The value cannot be written by its codec.
+    NotWritten {
+        /// The codec.
+        codec: &'static str,
+        /// What is wrong with the value.
+        reason: String,
+    },
+    /// The bytes are no value of this codec and type.
+    NotRead {
+        /// The codec.
+        codec: &'static str,
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The bytes are not what a tuple is stored as.
     NotATuple {
         /// Where, in bytes from the start.
@@ -78,6 +106,14 @@ impl fmt::Display for Error {
             Self::NotADecimal { start } => {
                 write!(f, "the value is not a decimal integer of 64 bits: \"{start}\"")
             }
+            Self::OtherInteger { number, expected } => {
+                write!(f, "{number} is no integer of the type {expected}")
+            }
+            Self::NotText { of, start } => write!(f, "the {of} is not UTF-8: \"{start}\""),
+            Self::NotWritten { codec, reason } => {
+                write!(f, "the value cannot be written as {codec}: {reason}")
+            }
+            Self::NotRead { codec, reason } => write!(f, "the value cannot be read as {codec}: {reason}"),
             Self::NotATuple { offset, start } => {
                 write!(f, "the key is not a tuple, from byte {offset} on: \"{start}\"")
             }

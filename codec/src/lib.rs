@@ -8,6 +8,7 @@
 //! | `str` | UTF-8 | UTF-8 |
 //! | `int` | eight bytes in the order of the numbers: [`int`] | decimal text: [`decimal`] |
 //! | `tuple` | bytes in the order of the tuples: [`mod@tuple`] | |
+//! | `json`, `msgpack` | | a type that `serde` knows: [`Json`], [`Msgpack`], by the features of these names |
 //!
 //! ```
 //! use twindex_codec::{decimal, int, tuple};
@@ -24,6 +25,8 @@
 //!
 //! Nothing is converted with loss. Bytes that no writer produces are refused, so a key that was read can always be
 //! written back and found.
+//!
+//! [`Key`] and [`Value`] give a type its codec. `twindex-durable` has tables and caches of such types.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -34,5 +37,11 @@ pub mod decimal;
 mod error;
 pub mod int;
 pub mod tuple;
+mod typed;
 
 pub use error::{Error, Excerpt, Result};
+#[cfg(feature = "json")]
+pub use typed::Json;
+#[cfg(feature = "msgpack")]
+pub use typed::Msgpack;
+pub use typed::{Item, Key, Prefix, Value};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use twindex_codec::tuple::{Reader, Token, Writer};
-use twindex_codec::{Error, Result, decimal, int};
+use twindex_codec::{Error, Json, Key, Result, decimal, int};
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect()
@@ -131,6 +131,11 @@ fn stored_again(codec: &str, column: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     match (codec, column) {
         ("int", "key") => int::decode(bytes).map(|number| int::encode(number).into()),
         ("int", _) => decimal::decode(bytes).map(|number| decimal::encode(number).as_bytes().into()),
+        ("str", "key") => <String as Key>::decode(bytes).map(String::into_bytes),
+        ("str", _) => <String as twindex_codec::Value>::decode(bytes).map(String::into_bytes),
+        ("json", _) => {
+            <Json<Value> as twindex_codec::Value>::decode(bytes).map(|value| value.to_string().into())
+        }
         _ => rewritten(bytes),
     }
 }
@@ -142,7 +147,10 @@ fn every_case_is_as_it_was_decided() {
     let mut ran = 0;
     for case in cases["decided"].as_array().expect("a list") {
         let (codec, column) = (case["codec"].as_str().expect("text"), case["column"].as_str().expect("text"));
-        if !matches!(codec, "int" | "tuple") || !can_be_said(&case["write"]) {
+        let is_read = case["read"].is_string() && case["gives"]["value"].is_null();
+        if !(matches!(codec, "int" | "tuple") || is_read && matches!(codec, "str" | "json"))
+            || !can_be_said(&case["write"])
+        {
             continue;
         }
         let made = match case["read"].as_str() {
@@ -160,7 +168,8 @@ fn every_case_is_as_it_was_decided() {
             }
             Err(error) => {
                 assert_eq!(gives["code"], error.code(), "{case}");
-                assert_eq!(gives["message"], error.to_string(), "{case}");
+                let message = gives["message"].as_str();
+                assert!(message.is_none_or(|message| message == error.to_string()), "{case}: {error}");
             }
         }
         ran += 1;

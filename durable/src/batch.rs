@@ -147,17 +147,28 @@ impl Batch {
 
     /// Adds the pair where the key is absent.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Write(Write::Insert), key.as_ref(), value.as_ref())
+        self.write(Write::Insert, table, key, value)
     }
 
     /// Replaces the value where the key is present.
     pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Write(Write::Replace), key.as_ref(), value.as_ref())
+        self.write(Write::Replace, table, key, value)
     }
 
     /// Gives the key this value, present or not.
     pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Write(Write::Upsert), key.as_ref(), value.as_ref())
+        self.write(Write::Upsert, table, key, value)
+    }
+
+    /// Does the verb that `write` names.
+    pub fn write(
+        &mut self,
+        write: Write,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.add(table, Verb::Write(write), key.as_ref(), value.as_ref())
     }
 
     /// Removes the pair.

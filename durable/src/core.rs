@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use twindex_format::{Progress, Torn, limit_while_loading};
 
@@ -24,7 +24,6 @@ use crate::position::Position;
 use crate::registry;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
 use crate::stripes::Stripes;
-use crate::transaction::OpenTransactions;
 
 /// A store: the engine's, and a file where it has one.
 #[derive(Debug)]
@@ -86,6 +85,48 @@ pub(crate) struct Seen {
 impl Seen {
     fn of(follower: &Follower, behind: u64) -> Self {
         Self { position: follower.position(), behind, refreshed: Some(follower.refreshed()) }
+    }
+}
+
+/// A transaction is old that began so long ago.
+const OLD: Duration = Duration::from_mins(1);
+
+/// How many transactions are open, in two counts: those that began in the present minute or so, and the older ones.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTransactions {
+    counts: [AtomicUsize; 2],
+    /// Which of the counts is the present one, and since when.
+    present: AtomicUsize,
+    since: Mutex<Option<Instant>>,
+}
+
+impl OpenTransactions {
+    /// Counts one that begins. Returns which count has it.
+    pub(crate) fn begin(&self) -> usize {
+        let present = self.present.load(Relaxed);
+        self.counts[present].fetch_add(1, Relaxed);
+        present
+    }
+
+    pub(crate) fn end(&self, count: usize) {
+        self.counts[count].fetch_sub(1, Relaxed);
+    }
+
+    /// Returns how many transactions are old, once for each of them. To be called now and then.
+    pub(crate) fn look(&self, now: Instant) -> Option<usize> {
+        let mut since = lock(&self.since);
+        if now.saturating_duration_since(*since.get_or_insert(now)) < OLD {
+            return None;
+        }
+        *since = Some(now);
+        let present = self.present.load(Relaxed);
+        match self.counts[1 - present].load(Relaxed) {
+            0 => {
+                self.present.store(1 - present, Relaxed);
+                None
+            }
+            old => Some(old),
+        }
     }
 }
 

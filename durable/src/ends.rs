@@ -7,8 +7,9 @@ use twindex::{Change, Cursor, Error as Refused, KeyRange, prefix_range};
 use crate::error::Result;
 use crate::table::Table;
 
-/// A range is deleted so many pairs at a time.
-const GROUP: usize = 256;
+/// A range is deleted so many pairs at a time, or as many as have keys of so many bytes. With `always` each time waits for the disk.
+const GROUP: usize = 64 << 10;
+const GROUP_BYTES: usize = 16 << 20;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -60,18 +61,28 @@ impl Table {
     /// It is no single step: other threads, and the file after a crash, may have some of the pairs and not the others. An error
     /// leaves the pairs that were not yet removed.
     pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
-        let mut cursor = self.cursor(range)?;
+        let (mut cursor, mut removed) = (self.cursor(range)?, 0);
         self.check_not_dropped()?;
-        let mut removed = 0;
-        loop {
-            let mut keys = Vec::new();
-            // From the greatest key down, so that no slots of a leaf have to move.
-            cursor.scan_desc_next_many(GROUP, |key, _| keys.push(key.to_vec()));
-            if keys.is_empty() {
-                return Ok(removed);
-            }
-            removed += self.delete_many(&keys)?.into_iter().filter(|&done| done).count();
+        while let Some(more) = self.delete_before(&mut cursor)? {
+            removed += more;
         }
+        Ok(removed)
+    }
+
+    /// A step of [`delete_range`](Self::delete_range): removes the thousands of pairs before the cursor of this table, and moves it
+    /// before them. Returns how many, or `None` once no pair is before it.
+    pub fn delete_before(&self, cursor: &mut Cursor) -> Result<Option<usize>> {
+        let (mut keys, mut bytes) = (Vec::new(), 0);
+        // From the greatest key down, so that no slots of a leaf have to move.
+        cursor.steps(true, GROUP, |key, _| {
+            keys.push(key.to_vec());
+            bytes += key.len();
+            bytes < GROUP_BYTES
+        });
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.delete_many(&keys)?.into_iter().filter(|&done| done).count()))
     }
 
     /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
@@ -79,7 +90,7 @@ impl Table {
         self.delete_range(prefix_range(prefix.as_ref()))
     }
 
-    fn check_not_dropped(&self) -> Result<()> {
+    pub(crate) fn check_not_dropped(&self) -> Result<()> {
         if self.in_memory().is_dropped() {
             return Err(Refused::TableDropped { table: self.name().into() }.into());
         }

@@ -90,6 +90,28 @@ pub enum Error {
         /// The table's name.
         table: String,
     },
+    /// A key or value of a typed table or cache cannot be written or read by its codec.
+    Codec {
+        /// The table, or `None` for a cache.
+        table: Option<String>,
+        /// How the key begins, unless it is the key that cannot be written.
+        key: Option<String>,
+        /// The codec.
+        codec: &'static str,
+        /// What is wrong.
+        source: twindex_codec::Error,
+    },
+    /// A cache whose keys or values have one codec was asked for with another.
+    WrongCodecOfCache {
+        /// `keys` or `values`.
+        of: &'static str,
+        /// The codec that the cache has.
+        has: String,
+        /// The codec that was asked for.
+        needs: String,
+    },
+    /// A typed cache refused.
+    Cache(twindex_cache::Error),
     /// What a batch expected is not so. Nothing of the batch was done.
     Unexpected {
         /// Which of the batch's expectations do not hold, counted from 0 in the order in which they were added.
@@ -121,6 +143,9 @@ impl Error {
             Self::NoLog { .. } => "TWINDEX_NO_LOG",
             Self::NotAPosition { .. } => "TWINDEX_NOT_A_POSITION",
             Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
+            Self::Codec { source, .. } => source.code(),
+            Self::WrongCodecOfCache { .. } => "TWINDEX_WRONG_CODEC",
+            Self::Cache(error) => error.code(),
             Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
         }
     }
@@ -206,6 +231,20 @@ impl fmt::Display for Error {
             Self::ForeignTable { table } => {
                 write!(f, "table \"{table}\" belongs to another store")
             }
+            Self::Codec { table, key, codec, source } => {
+                match table {
+                    Some(table) => write!(f, "table \"{table}\"")?,
+                    None => f.write_str("the cache")?,
+                }
+                if let Some(key) = key {
+                    write!(f, ", key \"{key}\"")?;
+                }
+                write!(f, ", codec \"{codec}\": {source}")
+            }
+            Self::WrongCodecOfCache { of, has, needs } => {
+                write!(f, "the {of} of the cache have the codec \"{has}\", this needs \"{needs}\"")
+            }
+            Self::Cache(error) => error.fmt(f),
             Self::Unexpected { failed, table, key } => write!(
                 f,
                 "the batch did nothing: the key \"{key}\" of table \"{table}\" is not as expected (expectation {}{})",
@@ -229,6 +268,8 @@ impl std::error::Error for Error {
         match self {
             Self::Engine(error) => Some(error),
             Self::Io { source, .. } => Some(source),
+            Self::Codec { source, .. } => Some(source),
+            Self::Cache(error) => Some(error),
             _ => None,
         }
     }
@@ -237,6 +278,12 @@ impl std::error::Error for Error {
 impl From<twindex::Error> for Error {
     fn from(error: twindex::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<twindex_cache::Error> for Error {
+    fn from(error: twindex_cache::Error) -> Self {
+        Self::Cache(error)
     }
 }
 

@@ -56,12 +56,14 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod typed;
 mod verify;
 mod whole;
 
 use std::path::Path;
 
 pub use twindex;
+pub use twindex_codec as codec;
 pub use twindex_format as format;
 pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
 
@@ -78,6 +80,7 @@ pub use crate::snapshot::Snapshot;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::transaction::Transaction;
+pub use crate::typed::{Reads, TypedCache, TypedPairs, TypedTable, TypedWrites, Writes};
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
 pub use crate::whole::{load, load_within, read_file, replace_file, save};
 

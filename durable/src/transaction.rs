@@ -1,10 +1,8 @@
 //! Reads and writes that take effect together.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use twindex::Write;
 use twindex_format::Operation;
@@ -13,7 +11,6 @@ use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use crate::mutex::lock;
 use crate::store::Store;
 use crate::table::Table;
 
@@ -32,18 +29,6 @@ pub struct Transaction {
     /// The tables that it uses, each once.
     tables: Vec<Table>,
     _begun: Begun,
-}
-
-/// A transaction is old that began so long ago.
-const OLD: Duration = Duration::from_mins(1);
-
-/// How many transactions are open, in two counts: those that began in the present minute or so, and the older ones.
-#[derive(Debug, Default)]
-pub(crate) struct OpenTransactions {
-    counts: [AtomicUsize; 2],
-    /// Which of the counts is the present one, and since when.
-    present: AtomicUsize,
-    since: Mutex<Option<Instant>>,
 }
 
 thread_local! {
@@ -82,35 +67,13 @@ struct Begun(Arc<Handle>, usize);
 
 impl Begun {
     fn new(handle: &Arc<Handle>) -> Self {
-        let open = &handle.0.transactions;
-        let present = open.present.load(Relaxed);
-        open.counts[present].fetch_add(1, Relaxed);
-        Self(Arc::clone(handle), present)
+        Self(Arc::clone(handle), handle.0.transactions.begin())
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.0.0.transactions.counts[self.1].fetch_sub(1, Relaxed);
-    }
-}
-
-impl OpenTransactions {
-    /// Returns how many transactions are old, once for each of them. To be called now and then.
-    pub(crate) fn look(&self, now: Instant) -> Option<usize> {
-        let mut since = lock(&self.since);
-        if now.saturating_duration_since(*since.get_or_insert(now)) < OLD {
-            return None;
-        }
-        *since = Some(now);
-        let present = self.present.load(Relaxed);
-        match self.counts[1 - present].load(Relaxed) {
-            0 => {
-                self.present.store(1 - present, Relaxed);
-                None
-            }
-            old => Some(old),
-        }
+        self.0.0.transactions.end(self.1);
     }
 }
 

@@ -115,23 +115,23 @@
 //
 // Contents. Each line is a chapter below, under a ruler. The numbers are hundreds of lines.
 //
-//   Limits and errors       2  what can go wrong
-//   Platform                2  mod platform: every cfg of a processor or system
+//   Limits and errors       3  what can go wrong
+//   Platform                3  mod platform: every cfg of a processor or system
 //   Reclamation             3  mod epoch: pins, the present epoch, Limbo
-//   Memory                  8  Memory counts, Lock, Space and Heap, Blob and Value
+//   Memory                  9  Memory counts, Lock, Space and Heap, Blob and Value
 //   What both indexes use   2  Counter, comparing bytes, Shared
-//   The hash index         18  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
-//   The sorted index       28  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
+//   The hash index         22  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
+//   The sorted index       30  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
 //   Store                   3  the named tables
 //   Table                  10  the verbs: one `change` for all single writes, then those over many, reads, order
 //   Snapshots               7  V1 to V4; generations, what an index keeps, snapshots and their tables
-//   Transactions            5  W1, W2; what was read, the commit
+//   Transactions            6  W1, W2; what was read, the commit
 //   Cursors and iterators   3  positions that are keys
 //   Internal                1  mod parts: for twindex-cache and twindex-format
 //
 // Glossary
 //
-//   pin        a thread's announcement that it reads in this epoch
+//   pin        a thread's announcement that it reads, and maybe writes, in this epoch
 //   retire     to put unlinked memory into a limbo, which frees it once no pinned thread can reach it
 //   region     memory from the system; a block is a piece of one, with one owner
 //   blob       a large value in an allocation of its own, with a count of its owners
@@ -140,6 +140,7 @@
 //   shard      one lock, and the records of all segments whose hashes begin with its bits
 //   slot, cell a leaf's slots are in order and name its cells, which have the rest of the keys and the values
 //   run        pairs side by side on their way from one leaf into another
+//   generation the time from the opening of one snapshot to that of the next
 //   hint       a leaf at an end of which a thread wrote last, proved by the leaf's state
 //
 // What was unlinked is freed
@@ -157,8 +158,9 @@
 // called without a lock of an index.
 //
 //   1  the store's map of tables
-//   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, then what
-//      leads to it, upwards. Whoever goes another way only tries.
+//   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, or those of a
+//      commit in ascending order, then what leads to it, upwards. A thread that goes another way only tries. Of several tables:
+//      in the order of their addresses.
 //   3  the old indexes of a `Shared`
 //   4  the space of a `Heap`, which in a hash index guards the directory too
 //   5  what an index keeps for snapshots
@@ -2088,6 +2090,17 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
+/// What `read` returns, and the word, if that has none of the bits `busy` and does not change meanwhile: W1.
+fn watched<T>(word: &AtomicU64, busy: u64, read: impl FnOnce() -> T) -> Option<(T, Word)> {
+    let seen = word.load(Acquire);
+    if seen & busy != 0 {
+        return None;
+    }
+    let found = read();
+    sync::atomic::fence(Acquire);
+    (word.load(Relaxed) == seen).then_some((found, (ptr::from_ref(word), seen)))
+}
+
 /// An index that readers use while writers may replace it by another: T1. The field that readers need comes first.
 #[repr(C)]
 struct Shared<T> {
@@ -2123,17 +2136,16 @@ impl<T: Versioned> Shared<T> {
     /// Replaces `one` by `next`, unless another thread has replaced it already. Returns whether it did.
     fn replace(&self, one: &Arc<T>, next: T) -> bool {
         let writing = self.memory.enter();
+        // All that replace it hold this lock.
         let mut past = lock(&self.past);
+        if !ptr::eq(self.now.load(Relaxed), Arc::as_ptr(one)) {
+            return false;
+        }
         let generation = self.memory.generation();
         next.past().born.store(generation, Relaxed);
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
-        let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
-            // SAFETY: T1. It was made above, and nobody else knows it.
-            drop(unsafe { Arc::from_raw(next) });
-            return false;
-        };
         // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
-        let old = unsafe { Arc::from_raw(old) };
+        let old = unsafe { Arc::from_raw(self.now.swap(next, AcqRel)) };
         if old.past().is_kept(self.memory.newest()) {
             past.push((generation, old));
             return true;
@@ -2194,7 +2206,7 @@ impl<T> Drop for Shared<T> {
 ///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
 /// ┌───────────┐            ┌──────────┐                    ┌─────────────────────────────────────┐
 /// │ ptr·shard ├───────────>│ bucket 0 │                    │ 12 tags of 8 bits                   │
-/// │ ptr·shard ├─┐ same     │ bucket 1 │                    │ u32: pairs that passed this bucket  │
+/// │ ptr·shard ├─┐ same     │ bucket 1 │                    │ pairs that passed it, 12 marks (V4) │
 /// │ ptr·shard ├─┘ segment  │    ...   │                    │ 12 refs of 32 bits ─────> record    │
 /// └───────────┘            └──────────┘                    └─────────────────────────────────────┘
 ///  record, in its shard's blocks:  key length u16 · value length u16 · key · value
@@ -2214,7 +2226,7 @@ impl<T> Drop for Shared<T> {
 ///   and never changes. A record is freed only through a limbo, after its ref was replaced or its tag cleared, which leaves the
 ///   ref. So a pinned reader that has seen a tag may follow whatever ref it then loads.
 /// - **H2** A segment changes only under the lock of its shard, and only while the directory leads to it and no thread is
-///   splitting it. A segment that was split never changes again.
+///   splitting it. A segment that was replaced never changes again, but for the marks of V4.
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there that counts no
 ///   pair past it.
 /// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table of blocks names each
@@ -2310,9 +2322,8 @@ mod hash {
             self.tags.high.store(self.tags.high.load(Relaxed) ^ high.to_le(), Release);
         }
 
-        /// The count of passed pairs. In a segment that a snapshot keeps there may be marks above it.
         fn passed(&self) -> u32 {
-            self.tags.passed.load(Acquire)
+            self.tags.passed.load(Acquire) & PASSED
         }
 
         /// The slot with this ref, whose pair has this tag.
@@ -3145,7 +3156,7 @@ mod hash {
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
-                    None if bucket.passed() & PASSED != 0 => {}
+                    None if bucket.passed() != 0 => {}
                     // H3: beyond a bucket that nothing passed the key is not.
                     found => return found.map(|(_, record)| record),
                 }
@@ -3163,15 +3174,13 @@ mod hash {
                     return (None, (&raw const self.past.begun, begun));
                 }
                 let segment = directory.segment(hash);
-                let word = &self.shard(segment).lock.0;
-                let seen = word.load(Acquire);
-                // A split may have moved the key to another shard before.
-                if seen & 1 == 0 && self.directory().segment(hash) == segment {
-                    let found = self.find(hash, key).map(|record| record.parts().1.to_vec());
-                    sync::atomic::fence(Acquire);
-                    if word.load(Relaxed) == seen {
-                        return (found, (ptr::from_ref(word), seen));
-                    }
+                let found = watched(&self.shard(segment).lock.0, 1, || {
+                    // A split may have moved the key to another shard before.
+                    let is_there = self.directory().segment(hash) == segment;
+                    is_there.then(|| self.find(hash, key).map(|record| record.parts().1.to_vec()))
+                });
+                if let Some((Some(found), word)) = found {
+                    return (found, word);
                 }
                 wait(&mut turns);
             }
@@ -4042,10 +4051,7 @@ mod hash {
                     let bytes = Directory::bytes_for(old.depth());
                     let block = space.take(bytes)?;
                     // SAFETY: M1. The block is ours. The space's lock keeps entries from changing.
-                    unsafe {
-                        block
-                            .copy_from_nonoverlapping(NonNull::new_unchecked(old.0.cast_mut().cast()), bytes);
-                    };
+                    unsafe { ptr::copy_nonoverlapping(old.0.cast(), block.as_ptr(), bytes) };
                     self.heap.memory.count_kept(bytes);
                     self.directory.store(block.as_ptr().cast(), Release);
                 }
@@ -4117,7 +4123,7 @@ mod hash {
                     bucket.tags.passed.fetch_or((PASSED + 1) << slot, AcqRel);
                     return true;
                 }
-                if bucket.passed() & PASSED == 0 {
+                if bucket.passed() == 0 {
                     break;
                 }
             }
@@ -4127,7 +4133,7 @@ mod hash {
         /// The refs of a segment that a snapshot keeps whose records have left the index.
         fn marked(segment: Segment<'_>) -> impl Iterator<Item = u32> {
             segment.buckets().iter().flat_map(|bucket| {
-                let marks = bucket.passed() >> PASSED.count_ones();
+                let marks = bucket.tags.passed.load(Acquire) >> PASSED.count_ones();
                 (0..SLOTS)
                     .filter(move |slot| marks & 1 << slot != 0)
                     .map(|slot| bucket.refs[slot].load(Relaxed))
@@ -4202,11 +4208,11 @@ mod hash {
                 let segment = loop {
                     let segment = index.directory().segment(hash);
                     let shard = index.shard(segment);
-                    match index.heap.memory.has_snapshots().then(|| index.before_write(shard, segment, hash))
-                    {
-                        None | Some(None) => break segment,
-                        Some(Some(Attempt::Retry)) => {}
-                        Some(Some(_)) => return false,
+                    let has_snapshots = index.heap.memory.has_snapshots();
+                    match has_snapshots.then(|| index.before_write(shard, segment, hash)).flatten() {
+                        None => break segment,
+                        Some(Attempt::Retry) => {}
+                        Some(_) => return false,
                     }
                 };
                 let below = self.numbers & ((1 << segment.shard()) - 1);
@@ -4467,6 +4473,8 @@ mod sorted {
     const REPLACED: u64 = 2;
     const SHIFTING: u64 = 4;
     const CHANGED: u64 = 8;
+    /// While one of these is set, what is read of a leaf may be old, or of two moments.
+    const BUSY: u64 = LOCKED | REPLACED | SHIFTING;
 
     /// A node with this kind of head. The code that makes an `At` keeps the node for `'g`, by a pin or a lock (E1, S2, S4). It is a
     /// pointer to the whole block: a reference would cover the head alone.
@@ -5370,13 +5378,9 @@ mod sorted {
             loop {
                 let begun = self.past.begun.load(Acquire);
                 let Some(leaf) = self.leaf(key) else { return (None, (&raw const self.past.begun, begun)) };
-                let seen = leaf.state().load(Acquire);
-                if seen & (LOCKED | REPLACED | SHIFTING) == 0 {
-                    let found = leaf.find(key).map(|slot| leaf.cell(slot).1.bytes().to_vec());
-                    sync::atomic::fence(Acquire);
-                    if leaf.state().load(Relaxed) == seen {
-                        return (found, (ptr::from_ref(leaf.state()), seen));
-                    }
+                let value = || leaf.find(key).map(|slot| leaf.cell(slot).1.bytes().to_vec());
+                if let Some(found) = watched(leaf.state(), BUSY, value) {
+                    return found;
                 }
                 wait(&mut turns);
             }
@@ -5402,35 +5406,32 @@ mod sorted {
                 let Some((leaf, edge)) = self.leaf_at(from, down) else {
                     return (found, vec![(&raw const self.past.begun, begun)]);
                 };
-                let (done, seen) = (found.len(), leaf.state().load(Acquire));
-                if seen & (LOCKED | REPLACED | SHIFTING) != 0 {
-                    wait(&mut turns);
-                    continue;
-                }
-                let (lower, upper) = if down { (to, from) } else { (from, to) };
-                let between = pairs_between(leaf, leaf.count(), lower, upper);
-                let mut copy = |at: usize| {
-                    let slot = leaf.slot(at);
-                    let (rest, value) = leaf.cell(slot);
-                    let head = slot.head().to_be_bytes();
-                    let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
-                    found.push((key, value.bytes().to_vec()));
-                };
-                let wanted = limit - done;
-                if down {
-                    between.clone().rev().take(wanted).for_each(&mut copy);
-                } else {
-                    between.clone().take(wanted).for_each(&mut copy);
-                }
-                let whole = if down { between.start == 0 } else { between.end == leaf.count() };
-                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat());
-                sync::atomic::fence(Acquire);
-                if leaf.state().load(Relaxed) != seen {
+                let done = found.len();
+                let copied = watched(leaf.state(), BUSY, || {
+                    let (lower, upper) = if down { (to, from) } else { (from, to) };
+                    let between = pairs_between(leaf, leaf.count(), lower, upper);
+                    let mut copy = |at: usize| {
+                        let slot = leaf.slot(at);
+                        let (rest, value) = leaf.cell(slot);
+                        let head = slot.head().to_be_bytes();
+                        let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
+                        found.push((key, value.bytes().to_vec()));
+                    };
+                    let wanted = limit - done;
+                    if down {
+                        between.clone().rev().take(wanted).for_each(&mut copy);
+                    } else {
+                        between.clone().take(wanted).for_each(&mut copy);
+                    }
+                    let whole = if down { between.start == 0 } else { between.end == leaf.count() };
+                    edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat())
+                });
+                let Some((edge, word)) = copied else {
                     found.truncate(done);
                     wait(&mut turns);
                     continue;
-                }
-                words.push((ptr::from_ref(leaf.state()), seen));
+                };
+                words.push(word);
                 passed = edge.filter(|edge| found.len() < limit && !beyond(edge, to, down));
                 if passed.is_none() {
                     return (found, words);
@@ -5541,7 +5542,7 @@ mod sorted {
             decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
         ) -> Attempt {
             let Some(mut locked) = leaf.lock() else { return Attempt::Retry };
-            if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+            if self.is_old(leaf.born) {
                 return self.copy_leaf(locked, key);
             }
             let search = leaf.search(leaf.count(), key, false);
@@ -5594,7 +5595,7 @@ mod sorted {
                 && let Some(mut locked) = leaf.lock()
                 && may_write()
             {
-                if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                if self.is_old(leaf.born) {
                     match self.copy_leaf(locked, first) {
                         Attempt::Failed(_) => return,
                         _ => continue,
@@ -5631,7 +5632,7 @@ mod sorted {
                 let leaf = self.leaf(key)?;
                 if leaves.last().is_none_or(|last| last.node.head != leaf.head) {
                     leaves.push(leaf.lock()?);
-                    if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+                    if self.is_old(leaf.born) {
                         return None;
                     }
                 }
@@ -5767,7 +5768,7 @@ mod sorted {
                 hint.heads.set(NO_HEADS);
                 return None;
             };
-            if self.heap.memory.has_snapshots() && self.is_old(leaf.born) {
+            if self.is_old(leaf.born) {
                 hint.heads.set(NO_HEADS);
                 return None;
             }
@@ -6334,8 +6335,9 @@ mod sorted {
         // --- snapshots
 
         /// Whether the newest snapshot has a node that was made in this generation.
+        #[inline(always)]
         fn is_old(&self, born: u64) -> bool {
-            born <= self.heap.memory.newest()
+            self.heap.memory.has_snapshots() && born <= self.heap.memory.newest()
         }
 
         /// Before the first write under a snapshot: V2.
@@ -6369,8 +6371,7 @@ mod sorted {
                 let found = leaf.and_then(|leaf| leaf.cell(leaf.find(key)?).1.out_of_line());
                 found.is_some_and(|found| found.address() == value.address())
             };
-            let has_snapshots = self.heap.memory.has_snapshots();
-            if !has_snapshots || !self.past.keep(&self.heap.memory, value, 0, leads) {
+            if !self.past.keep(&self.heap.memory, value, 0, leads) {
                 self.heap.retire(&mut self.heap.space(), [value]);
             }
         }
@@ -8871,7 +8872,10 @@ impl Memory {
                 wait(&mut turns);
             }
             if turns < TURNS {
+                // While it lives, this thread's writes do not wait.
+                let writing = epoch::pin_to_write(self);
                 let done = change(&mut open);
+                drop(writing);
                 lock(&self.snapshots.listed).clone_from(&open.generations);
                 closed.1 = open.generations.last().copied().unwrap_or(0) << 1;
                 return Ok(done);
@@ -9244,17 +9248,13 @@ impl Store {
         memory.close_dropped();
         done
     }
-}
 
-impl Store {
     /// As [`atomically`](Self::atomically), with every other writer of the store kept out. Fails with [`Error::InWrite`] in a
     /// closure of a write.
     #[doc(hidden)]
     pub fn alone<T>(&self, writes: impl FnOnce() -> T) -> Result<T> {
         let memory = &self.inner.memory;
         let done = memory.without_writers(|_| {
-            // Within it, this thread's writes do not wait.
-            let _writing = epoch::pin_to_write(memory);
             let _batch = memory.begin_batch();
             writes()
         });
@@ -9443,15 +9443,6 @@ enum Indexed {
     Sorted(Arc<sorted::SortedIndex>),
 }
 
-impl Indexed {
-    fn address(&self) -> usize {
-        match self {
-            Self::Hash(index) => Arc::as_ptr(index).addr(),
-            Self::Sorted(index) => Arc::as_ptr(index).addr(),
-        }
-    }
-}
-
 /// What a transaction changes in an index, under the locks of all shards or leaves that this concerns.
 trait Held {
     /// Whether this is the word of one of those locks.
@@ -9469,7 +9460,7 @@ struct ReadRange {
     bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     limit: usize,
     down: bool,
-    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+    pairs: Vec<OwnedPair>,
 }
 
 /// A word that changes with every write, and how it was.
@@ -9570,7 +9561,7 @@ impl Touched {
     }
 
     /// The value of a key, and its word. `None` if the table has another index now.
-    fn read(&self, key: &[u8]) -> Option<(Option<Vec<u8>>, Word)> {
+    fn read(&self, key: &[u8]) -> Option<(Content, Word)> {
         let _pinned = self.table.pin();
         let watched = match &self.index {
             Indexed::Hash(index) => index.watch(key),
@@ -9675,10 +9666,7 @@ impl Transaction {
         }
         let store = self.store.clone();
         let memory = &store.inner.memory;
-        let settled = memory.without_writers(|_| {
-            let _writing = epoch::pin_to_write(memory);
-            self.has_settled()
-        })?;
+        let settled = memory.without_writers(|_| self.has_settled())?;
         if settled? { Ok(()) } else { self.conflict() }
     }
 
@@ -9784,7 +9772,8 @@ impl Transaction {
     fn set(&mut self, table: &Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         check_key(key)?;
         value.as_deref().map_or(Ok(()), check_value)?;
-        let pairs = &mut { self.touch(table).map(|at| &mut self.tables[at]) }?.pairs;
+        let at = self.touch(table)?;
+        let pairs = &mut self.tables[at].pairs;
         match pairs.get_mut(key) {
             Some(used) => used.write = Some(value),
             None => _ = pairs.insert(key.to_vec(), Used { read: None, write: Some(value) }),
@@ -9883,8 +9872,8 @@ impl Transaction {
         if writes == 0 || writes > MOST || self.tables.iter().any(is_dropped) {
             return None;
         }
-        // The indexes come in the order of their addresses, so that no two commits wait for each other.
-        tables.sort_unstable_by_key(|touched| touched.index.address());
+        // In the order of their addresses, so that no two commits wait for each other.
+        tables.sort_unstable_by_key(|touched| Arc::as_ptr(&touched.table.inner));
         let mut locked = tables.iter().map(|touched| touched.lock_all()).collect::<Option<Vec<_>>>()?;
         // Of two commits that each read what the other one locks, one sees the other's lock.
         sync::atomic::fence(SeqCst);
@@ -9923,8 +9912,6 @@ impl Transaction {
         }
         let memory = Arc::clone(&self.store.inner.memory);
         let done = memory.without_writers(|_| {
-            // Within it, this thread's writes do not wait.
-            let _writing = epoch::pin_to_write(&memory);
             check()?;
             for touched in &self.tables {
                 touched.table.check_not_dropped()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use twindex::{Change, Error, IndexKind, Snapshot, Store, TableOptions};
+use twindex::{Change, Error, IndexKind, Snapshot, Store, Table, TableOptions};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -53,9 +53,18 @@ fn value_of(random: &mut fastrand::Rng) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(len).collect()
 }
 
+/// For each kind of index a store with a table of it.
+fn both() -> impl Iterator<Item = (Store, Table)> {
+    [IndexKind::Hash, IndexKind::Sorted].into_iter().map(|index| {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        (store, table)
+    })
+}
+
 fn check(store: &Store) {
     #[cfg(twindex_check)]
-    store.tables().iter().for_each(twindex::Table::check);
+    store.tables().iter().for_each(Table::check);
     let _ = store;
 }
 
@@ -133,9 +142,7 @@ fn snapshots_of_different_moments_show_their_moments() {
 
 #[test]
 fn cursors_and_iterators_of_a_snapshot_stay_in_it() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         let keys: Vec<_> = (0..KEYS).map(key_of).collect();
         table.insert_many(&keys.iter().map(|key| (key, b"old")).collect::<Vec<_>>()).unwrap();
         let mut pairs = store.snapshot().unwrap().table("t").unwrap().iter();
@@ -175,9 +182,8 @@ fn tables_made_and_dropped_later_do_not_matter() {
 
 #[test]
 fn snapshot_tables_cannot_be_written() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        store.table("t", index).unwrap().insert("a", "1").unwrap();
+    for (store, table) in both() {
+        table.insert("a", "1").unwrap();
         let snapshot = store.snapshot().unwrap();
         let shown = snapshot.table("t").unwrap();
         let table = shown.as_table();
@@ -190,7 +196,7 @@ fn snapshot_tables_cannot_be_written() {
         refused(table.increment("a", 1).map(|_| true));
         refused(table.upsert_many(&[("a", "2"); 200]).map(|()| true));
         refused(table.clear().map(|()| true));
-        assert!(index == IndexKind::Sorted || table.reserve(1_000_000).is_err());
+        assert!(table.index() == IndexKind::Sorted || table.reserve(1_000_000).is_err());
         assert!(!table.is_dropped());
         assert_eq!(shown.select("a").unwrap(), b"1");
     }
@@ -214,9 +220,7 @@ fn snapshots_within_a_write_are_refused_and_dropping_one_is_not_lost() {
 
 #[test]
 fn counter_under_an_open_snapshot_does_not_fill_memory() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         for key in 0..1000 {
             table.increment(format!("{key}"), 1).unwrap();
         }
@@ -232,9 +236,7 @@ fn counter_under_an_open_snapshot_does_not_fill_memory() {
 
 #[test]
 fn write_refused_for_memory_names_snapshots() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         for key in 0..2000 {
             table.insert(format!("{key:05}"), [b'o'; 40]).unwrap();
         }
@@ -292,9 +294,7 @@ fn snapshots_never_show_half_of_what_was_written_atomically() {
 
 #[test]
 fn last_handle_that_goes_within_a_write_closes_the_snapshot_after_it() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         table.insert("a", "1").unwrap();
         let pairs = store.snapshot().unwrap().table("t").unwrap().iter();
         table.upsert("a", "2").unwrap();
@@ -310,9 +310,7 @@ fn last_handle_that_goes_within_a_write_closes_the_snapshot_after_it() {
 /// What a snapshot kept was once freed by the end of another one that had looked before at which snapshots are open.
 #[test]
 fn closing_one_snapshot_leaves_what_a_newer_one_needs() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -374,9 +372,7 @@ fn tree_of_a_closed_snapshot_is_not_followed() {
 
 #[test]
 fn many_snapshots_one_after_the_other_take_no_more_memory() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         (0..1000).for_each(|key| assert!(table.insert(format!("{key:04}"), "1").unwrap()));
         let mut kept = store.snapshot().unwrap();
         for round in 0..if cfg!(miri) { 30 } else { 3000 } {
@@ -386,7 +382,7 @@ fn many_snapshots_one_after_the_other_take_no_more_memory() {
             // Each opens before the last one closes.
             kept = store.snapshot().unwrap();
         }
-        assert!(store.memory() < 1 << 20, "{index}: {}", store.memory());
+        assert!(store.memory() < 1 << 20, "{}: {}", table.index(), store.memory());
         drop(kept);
         check(&store);
     }
@@ -394,10 +390,8 @@ fn many_snapshots_one_after_the_other_take_no_more_memory() {
 
 #[test]
 fn closing_many_snapshots_looks_only_at_what_each_kept() {
-    use IndexKind::{Hash, Sorted};
-    for (index, newest_first) in [(Hash, false), (Hash, true), (Sorted, false), (Sorted, true)] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (number, (store, table)) in both().chain(both()).enumerate() {
+        let newest_first = number < 2;
         // With a look at all that is kept for all that are open, this takes minutes.
         let mut open: Vec<_> = (0..if cfg!(miri) { 20 } else { 5000 })
             .map(|at| {
@@ -422,9 +416,7 @@ fn closing_many_snapshots_looks_only_at_what_each_kept() {
 
 #[test]
 fn what_a_closed_snapshot_kept_is_free_at_once() {
-    for index in [IndexKind::Hash, IndexKind::Sorted] {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
+    for (store, table) in both() {
         let large = vec![1; if cfg!(miri) { 20_000 } else { 2 << 20 }];
         let keys: Vec<_> = (0..if cfg!(miri) { 4 } else { 20 }).map(key_of).collect();
         for key in &keys {
@@ -436,6 +428,6 @@ fn what_a_closed_snapshot_kept_is_free_at_once() {
         }
         assert!(store.memory() > keys.len() * large.len());
         drop(snapshot);
-        assert!(store.memory() < 3 * large.len(), "{index}: {}", store.memory());
+        assert!(store.memory() < 3 * large.len(), "{}: {}", table.index(), store.memory());
     }
 }

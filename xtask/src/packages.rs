@@ -9,12 +9,13 @@ use crate::setup::{npm, npm_ci};
 use crate::workspace::Workspace;
 
 /// The crates, in the order in which they are published: each needs those before it.
-pub(crate) const CRATES: [&str; 7] = [
+pub(crate) const CRATES: [&str; 8] = [
     "twindex",
     "twindex-cache",
     "twindex-codec",
     "twindex-format",
     "twindex-durable",
+    "twindex-wasmtime",
     "twindex-cluster",
     "twindex-cli",
 ];

@@ -9,11 +9,12 @@ use crate::run::{Log, command};
 use crate::setup::{Tool, Venv, npm};
 
 /// Members of the workspace that other tools build and test: the modules of the hosts.
-const MODULES: [&str; 5] = [
+const MODULES: [&str; 6] = [
     "twindex-python",
     "twindex-node",
     "twindex-component",
     "twindex-component-client",
+    "twindex-host-guest",
     "twindex-bench-guest",
 ];
 

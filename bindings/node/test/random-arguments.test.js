@@ -22,6 +22,8 @@ test('what belongs to a store is not cloned', () => {
     assert.throws(() => structuredClone(each), isTold)
   const cache = new Cache({ max: 1 })
   assert.throws(() => structuredClone(cache), { ...isTold, message: /new Cache\(\{ shared: 'name' \}\)/ })
+  const snapshot = store.snapshot()
+  assert.throws(() => structuredClone(snapshot), { ...isTold, message: /Snapshot stays in its thread/ })
 })
 
 const ROUNDS = Number(process.env.TWINDEX_STRESS ?? 1) * 4000

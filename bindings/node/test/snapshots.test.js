@@ -27,7 +27,7 @@ test('what a snapshot cannot do is a clear error, and its end ends all that was 
     [() => snapshot.table('hash', { create: true }), code('RANGE', { message: /create/ })],
     [() => snapshot.table(1), code('TYPE')],
     [() => snapshot.table('hash').scan(), code('WRONG_INDEX')],
-    [() => structuredClone(snapshot), { name: 'DataCloneError', message: /Snapshot stays in its thread/ }],
+    [() => structuredClone(snapshot), { name: 'DataCloneError' }],
     [() => new snapshot.constructor(), code('TYPE', { message: /store\.snapshot\(\)/ })],
     ...[
       () => table.set(['x'], 1),

@@ -11,7 +11,6 @@ use twindex_finalization::attach;
 
 use crate::error::{Failure, Result};
 use crate::memory::check_memory;
-use crate::objects;
 
 /// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
 pub(crate) const AT_ONCE: usize = 16 << 10;
@@ -164,13 +163,12 @@ impl<R: Read> Read for Interruptible<R> {
 }
 
 /// The bytes that `dump` writes outside the interpreter.
-pub(crate) fn dumped(
+pub(crate) fn dumped<T: Send, E: Into<Failure> + Send>(
     py: Python<'_>,
-    dump: impl Send + FnOnce(&mut Interruptible<Vec<u8>>) -> twindex::Result<()>,
-) -> Result<Bound<'_, PyAny>> {
+    dump: impl Send + FnOnce(&mut Interruptible<Vec<u8>>) -> std::result::Result<T, E>,
+) -> Result<Vec<u8>> {
     check_memory()?;
     let mut writer = Interruptible::new(Vec::new());
     let dumped = py.detach(|| dump(&mut writer));
-    let ((), bytes) = writer.result(dumped)?;
-    Ok(objects::bytes(py, &bytes)?)
+    Ok(writer.result(dumped)?.1)
 }

@@ -176,7 +176,7 @@ impl Snapshot {
     /// The snapshot as bytes, which `Store.load` reads.
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let engine = self.open()?;
-        dumped(py, |writer| engine.dump(writer))
+        Ok(objects::bytes(py, &dumped(py, |writer| engine.dump(writer))?)?)
     }
 
     /// Writes the snapshot to another file than the store's, as `Store.save` does.

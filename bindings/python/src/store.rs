@@ -205,7 +205,7 @@ impl Store {
     /// '1815'
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let store = self.0.open()?;
-        dumped(py, |writer| store.dump(writer).map(drop))
+        Ok(objects::bytes(py, &dumped(py, |writer| store.dump(writer))?)?)
     }
 
     /// Writes the whole store to a file, which is replaced in one step once the new one is on disk.
@@ -388,11 +388,8 @@ impl Store {
         }
         set!(tables pairs memory dump_bytes log_bytes unsynced_bytes unsynced_for syncs last_sync);
         set!(compactions compacting compaction_error log_error behind_bytes refreshed follow_error);
+        set!(snapshots kept_bytes transactions);
         dict.set_item("position", stats.position.map(|position| position.to_string()))?;
-        let open = store.in_memory().snapshot_stats();
-        dict.set_item("snapshots", open.snapshots)?;
-        dict.set_item("kept_bytes", open.kept_bytes)?;
-        dict.set_item("transactions", open.transactions)?;
         Ok(dict)
     }
 

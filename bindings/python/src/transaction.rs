@@ -22,8 +22,10 @@ use crate::memory::check_memory;
 use crate::objects::{self, Flags, Pair, Sums};
 use crate::progress::check_not_telling;
 use crate::range::Range;
+use crate::scan::Yields;
 use crate::shared::{Shared, not_copied};
 use crate::table::Table;
+use crate::table::reads::range_reads;
 use crate::table::verbs::table_writes;
 use crate::verbs::{Engine, encode_amounts, encode_pairs, in_turns, key_reads, shared_verbs, updates};
 
@@ -358,6 +360,7 @@ impl Engine for Part {
 }
 
 key_reads!(TransactionTable);
+range_reads!(TransactionTable, PyIterator);
 shared_verbs!(TransactionTable, Part);
 table_writes!(TransactionTable);
 
@@ -454,15 +457,32 @@ impl TransactionTable {
         Ok(Pair(self.codecs.keys.decode(py, key)?, self.codecs.values.decode(py, value)?))
     }
 
-    fn pairs<'py>(
+    fn scan_range<'py>(
         &self,
         py: Python<'py>,
         range: &Range<'_, '_>,
+        yields: Yields,
         reverse: bool,
-        limit: usize,
-    ) -> Result<Vec<Pair<'py>>> {
-        let found = self.stored_pairs(py, range, reverse, limit)?;
-        gather(py, found.iter().map(|pair| self.decode(py, pair)))
+        limit: Option<Count>,
+    ) -> Result<Bound<'py, PyIterator>> {
+        let found = self.stored_pairs(py, range, reverse, limit.map_or(usize::MAX, |Count(pairs)| pairs))?;
+        let made = found.iter().map(|pair| {
+            let Pair(key, value) = self.decode(py, pair)?;
+            match yields {
+                Yields::Keys => Ok(key),
+                Yields::Values => Ok(value),
+                Yields::Pairs => Ok(objects::pair(key, value)?),
+            }
+        });
+        Ok(objects::list(py, gather(py, made)?)?.try_iter()?)
+    }
+
+    fn at_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
+        self.end(py, down, false)
+    }
+
+    fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
+        self.end(py, down, true)
     }
 
     fn end<'py>(&self, py: Python<'py>, down: bool, removes: bool) -> Result<Option<Pair<'py>>> {
@@ -507,8 +527,7 @@ impl TransactionTable {
 
     /// The keys of a sorted table, all read at once.
     fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
-        let pairs = self.pairs(py, &Range::default(), false, usize::MAX)?;
-        Ok(objects::list(py, gather(py, pairs.into_iter().map(|Pair(key, _)| Ok(key)))?)?.try_iter()?)
+        self.scan_range(py, &Range::default(), Yields::Keys, false, None)
     }
 
     /// Whether the key is there.
@@ -531,57 +550,6 @@ impl TransactionTable {
             None => Ok(py.None().into_bound(py)),
         });
         Ok(objects::list(py, gather(py, values)?)?)
-    }
-
-    /// The pairs of a range of a sorted table, as `Table.scan` takes it. All are read at once, and any write among them is a
-    /// conflict: read no more than you need.
-    #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
-    fn scan<'py>(
-        &self,
-        py: Python<'py>,
-        gt: Option<&Bound<'_, PyAny>>,
-        gte: Option<&Bound<'_, PyAny>>,
-        lt: Option<&Bound<'_, PyAny>>,
-        lte: Option<&Bound<'_, PyAny>>,
-        prefix: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
-        limit: Option<Count>,
-    ) -> Result<Bound<'py, PyIterator>> {
-        let limit = limit.map_or(usize::MAX, |Count(pairs)| pairs);
-        let pairs = self.pairs(py, &Range { gt, gte, lt, lte, prefix }, reverse, limit)?;
-        let pairs = pairs.into_iter().map(|Pair(key, value)| Ok(objects::pair(key, value)?));
-        Ok(objects::list(py, gather(py, pairs)?)?.try_iter()?)
-    }
-
-    /// The pairs whose keys start with `prefix`: `scan(prefix=prefix)`.
-    #[pyo3(signature = (prefix, /, *, reverse=false, limit=None))]
-    fn prefix<'py>(
-        &self,
-        prefix: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
-        limit: Option<Count>,
-    ) -> Result<Bound<'py, PyIterator>> {
-        self.scan(prefix.py(), None, None, None, None, Some(prefix), reverse, limit)
-    }
-
-    /// The pair with the least key of a sorted table, or None where there is no pair.
-    fn first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.end(py, false, false)
-    }
-
-    /// The pair with the greatest key of a sorted table, or None where there is no pair.
-    fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.end(py, true, false)
-    }
-
-    /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair.
-    fn pop_first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.end(py, false, true)
-    }
-
-    /// Removes the pair with the greatest key of a sorted table and returns it, or None where there is no pair.
-    fn pop_last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.end(py, true, true)
     }
 
     fn __repr__(&self) -> String {

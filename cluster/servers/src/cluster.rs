@@ -189,6 +189,28 @@ impl Cluster {
         })
     }
 
+    /// Gives all slots, without their keys, to one server, and waits until each server says that it has them.
+    pub fn move_all_slots(&self, to: usize) -> Result<()> {
+        for server in &self.servers {
+            server.command::<()>(&["CONFIG", "SET", "cluster-allow-replica-migration", "no"])?;
+        }
+        // A server believes the claim with the greatest epoch: former masters go on claiming until they are told.
+        self.servers[to].command::<()>(&["CLUSTER", "BUMPEPOCH"])?;
+        let id = id(&self.servers[to])?;
+        for server in self.servers.iter().rev() {
+            let mut all = redis::pipe();
+            for slot in 0..SLOTS {
+                all.cmd("CLUSTER").arg("SETSLOT").arg(slot).arg("NODE").arg(&id).ignore();
+            }
+            all.query::<()>(&mut server.connection()?)?;
+        }
+        let has_all = |line: &String| line.starts_with(&id) && line.ends_with(" 0-16383");
+        wait_until("all servers naming one master of all slots", || {
+            let views = self.views()?;
+            Ok(views.iter().all(|view| *view == views[0] && view.iter().any(has_all)))
+        })
+    }
+
     /// Every master's number, epoch and slots, as each server that runs sees them.
     ///
     /// A slot that moves on while somebody still has to hear of its last move can be claimed back by old news. Then its

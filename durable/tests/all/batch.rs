@@ -67,7 +67,7 @@ fn a_batch_is_done_only_if_what_it_expects_is_so() {
         // A batch may expect something and write nothing.
         let mut batch = store.batch();
         batch.expect(&table, "bob", None).unwrap();
-        assert_eq!(batch.commit().unwrap(), []);
+        assert!(batch.commit().unwrap().is_empty());
         let store = again(&store, path.as_ref());
         let pairs = |name| store.find_table(name).unwrap().unwrap().iter().unwrap().collect::<Vec<_>>();
         assert_eq!(pairs("t"), [(b"ada".to_vec(), b"1852".to_vec())], "{what}");

@@ -11,4 +11,5 @@ mod golden;
 mod save;
 mod snapshot;
 mod store;
+mod typed;
 mod verify;

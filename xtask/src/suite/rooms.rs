@@ -81,7 +81,7 @@ const FORBIDDEN: [&str; 4] = [
     "sh -c '! git grep -n \"source = .git+\" -- \"*Cargo.lock\"'",
 ];
 
-const LICENCES: &str = "sh -c 'for package in engine cache codec format durable cluster cli wasm/npm bindings/python bindings/node \
+const LICENCES: &str = "sh -c 'for package in engine cache codec format durable cluster cli wasm/npm bindings/python bindings/node wasm/host \
      bindings/python-cluster bindings/node-cluster; do for licence in LICENSE-MIT LICENSE-APACHE; do \
      cmp $licence $package/$licence || exit 1; done; done'";
 
@@ -312,7 +312,7 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
         suite.wasm(steps)?;
         if !suite.is_whole() {
             steps.check("wasm: cargo test", |log| {
-                log.run(suite.cargo_test().args(["--test=abi", "--test=component"]))
+                log.run(suite.cargo_test().args(["--test=abi", "--test=component", "--test=guests"]))
             });
         }
         steps.check("wasm: tests of the fast module", |log| {

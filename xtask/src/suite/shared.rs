@@ -127,9 +127,11 @@ impl Suite {
 }
 
 /// Builds the component. The toolchain's linker of components makes it without any import of WASI.
-pub(crate) fn component(workspace: &Workspace, with_client: bool) -> Command {
+pub(crate) fn component(workspace: &Workspace, with_guests: bool) -> Command {
     let mut cargo = workspace.command("", "cargo build --release --package=twindex-component");
-    cargo.args(with_client.then_some("--package=twindex-component-client"));
+    cargo.args(
+        ["--package=twindex-component-client", "--package=twindex-host-guest"].iter().filter(|_| with_guests),
+    );
     cargo.args(["--target=wasm32-unknown-unknown", "--config"]);
     cargo.arg("target.wasm32-unknown-unknown.linker='wasm-component-ld'");
     cargo

@@ -442,28 +442,15 @@ class _TableWrites(
     def pop_first(self) -> tuple[_K, _V] | None: ...
     def pop_last(self) -> tuple[_K, _V] | None: ...
 
-# What tables, those of snapshots and those of transactions share.
+# What tables, those of snapshots and those of transactions share. Their scans are of type `_T_co`.
 @type_check_only
-class _Named(Generic[_K, _V]):
+class _RangeReads(Generic[_K, _V, _T_co, _KeyIn_contra]):
     @property
     def name(self) -> str: ...
     @property
     def index(self) -> _Index: ...
     def first(self) -> tuple[_K, _V] | None: ...
     def last(self) -> tuple[_K, _V] | None: ...
-
-@type_check_only
-class _TableReads(_Reads[_K, _V, _KeyIn_contra], _Named[_K, _V], Generic[_K, _V, _KeyIn_contra]):
-    def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
-    def cursor(
-        self,
-        *,
-        gt: _KeyIn_contra | None = None,
-        gte: _KeyIn_contra | None = None,
-        lt: _KeyIn_contra | None = None,
-        lte: _KeyIn_contra | None = None,
-        prefix: _KeyIn_contra | None = None,
-    ) -> Cursor[_K, _V]: ...
     def scan(
         self,
         *,
@@ -474,10 +461,27 @@ class _TableReads(_Reads[_K, _V, _KeyIn_contra], _Named[_K, _V], Generic[_K, _V,
         prefix: _KeyIn_contra | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Scan[tuple[_K, _V]]: ...
+    ) -> _T_co: ...
     def prefix(
         self, prefix: _KeyIn_contra, /, *, reverse: bool = False, limit: int | None = None
-    ) -> Scan[tuple[_K, _V]]: ...
+    ) -> _T_co: ...
+
+@type_check_only
+class _TableReads(
+    _Reads[_K, _V, _KeyIn_contra],
+    _RangeReads[_K, _V, Scan[tuple[_K, _V]], _KeyIn_contra],
+    Generic[_K, _V, _KeyIn_contra],
+):
+    def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
+    def cursor(
+        self,
+        *,
+        gt: _KeyIn_contra | None = None,
+        gte: _KeyIn_contra | None = None,
+        lt: _KeyIn_contra | None = None,
+        lte: _KeyIn_contra | None = None,
+        prefix: _KeyIn_contra | None = None,
+    ) -> Cursor[_K, _V]: ...
     def irange(
         self,
         minimum: _KeyIn_contra | None = None,
@@ -598,24 +602,10 @@ class Transaction(_Context):
 class TransactionTable(
     _KeyReads[_K, _V, _KeyIn_contra],
     _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
-    _Named[_K, _V],
+    _RangeReads[_K, _V, Iterator[tuple[_K, _V]], _KeyIn_contra],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
     def __iter__(self) -> Iterator[_K]: ...
-    def scan(
-        self,
-        *,
-        gt: _KeyIn_contra | None = None,
-        gte: _KeyIn_contra | None = None,
-        lt: _KeyIn_contra | None = None,
-        lte: _KeyIn_contra | None = None,
-        prefix: _KeyIn_contra | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[tuple[_K, _V]]: ...
-    def prefix(
-        self, prefix: _KeyIn_contra, /, *, reverse: bool = False, limit: int | None = None
-    ) -> Iterator[tuple[_K, _V]]: ...
 
 @final
 class _Computation:

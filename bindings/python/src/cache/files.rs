@@ -14,7 +14,7 @@ use super::options::Arguments;
 use crate::buffer::Buffer;
 use crate::codec::Codecs;
 use crate::error::{self, Result};
-use crate::interrupts::{Interruptible, wait_for};
+use crate::interrupts::{Interruptible, dumped, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::{path, path_of};
@@ -115,12 +115,8 @@ impl Cache {
     /// >>> Cache.load(pages.dump())["/"]
     /// 'Hello'
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        check_memory()?;
         let cache = self.open()?;
-        let mut writer = Interruptible::new(Vec::new());
-        let dumped = py.detach(|| cache.save(&mut writer));
-        let ((), dump) = writer.result(dumped)?;
-        Ok(objects::bytes(py, &dump)?)
+        Ok(objects::bytes(py, &dumped(py, |writer| cache.save(writer))?)?)
     }
 
     /// A cache from the file that `save` wrote, or from the bytes of `dump`.

@@ -33,28 +33,15 @@ impl Table {
         })
     }
 
-    /// Removes the pairs of a range. From the greatest key down, so that no slots of a leaf have to move.
+    /// Removes the pairs of a range, and looks for signals in between.
     fn delete_all(&self, py: Python<'_>, range: &Range<'_, '_>) -> Result<usize> {
-        let mut cursor = range.cursor(self.reader()?, &self.codecs.keys)?;
+        let (mut cursor, mut removed) = (range.cursor(self.reader()?, &self.codecs.keys)?, 0);
         self.refuse(py)?;
-        let mut removed = 0;
-        loop {
-            let mut keys = Vec::new();
-            py.detach(|| {
-                let mut bytes = 0;
-                cursor.steps(true, WRITTEN_AT_ONCE, |key, _| {
-                    keys.push(key.to_vec());
-                    bytes += key.len();
-                    bytes < WRITTEN_BYTES
-                })
-            });
-            if keys.is_empty() {
-                return Ok(removed);
-            }
-            let took = self.in_turns(py, &keys, Vec::len, twindex_durable::Table::delete_many)?;
-            removed += took.into_iter().filter(|&took| took).count();
+        while let Some(more) = self.write(py, usize::MAX, |table| table.delete_before(&mut cursor))? {
+            removed += more;
             py.check_signals()?;
         }
+        Ok(removed)
     }
 }
 

@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// Removes the pair at an end and returns it.
-    fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
+    pub(super) fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
         let mut cursor = self.reader()?.cursor(..)?;
         loop {
             let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
@@ -81,21 +81,5 @@ impl Table {
             }
             py.check_signals()?;
         }
-    }
-
-    /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair. Of several
-    /// threads, each gets another pair.
-    ///
-    /// >>> tasks = Store().table("tasks", index="sorted", keys="int")
-    /// >>> tasks.update([(10, "a"), (20, "b"), (30, "c")])
-    /// >>> tasks.pop_first(), tasks.pop_last(), len(tasks)
-    /// ((10, 'a'), (30, 'c'), 1)
-    fn pop_first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.pop_end(py, false)
-    }
-
-    /// Removes the pair with the greatest key of a sorted table and returns it, as `pop_first` does.
-    fn pop_last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-        self.pop_end(py, true)
     }
 }

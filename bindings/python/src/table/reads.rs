@@ -48,12 +48,13 @@ macro_rules! table_reads {
             use crate::objects::{self, Pair};
             use crate::range::Range;
             use crate::scan::{Scan, Yields};
-            use crate::table::reads::{READ_AT_ONCE, READ_BYTES, READ_FIRST, pass};
+            use crate::table::reads::{READ_AT_ONCE, READ_BYTES, READ_FIRST, pass, range_reads};
             use crate::value;
             use crate::verbs::{in_turns, key_reads, mapping_reads};
 
             key_reads!($class);
             mapping_reads!($class);
+            range_reads!($class, Scan);
 
             impl $class {
                 fn len(&self) -> Result<usize> {
@@ -243,28 +244,6 @@ macro_rules! table_reads {
                     self.made(py, Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
                 }
 
-                /// An iterator over the pairs of a range, as `cursor` takes it, in the order of the keys or the other
-                /// way, at most `limit` of them. It reads ahead by up to 256 pairs.
-                ///
-                /// >>> log = Store().table("log", index="sorted", keys="int")
-                /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
-                /// >>> list(log.scan(gte=0)), list(log.scan(reverse=True, limit=1))
-                /// ([(2, 'b'), (3, 'c')], [(3, 'c')])
-                #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
-                fn scan<'py>(
-                    &self,
-                    py: Python<'py>,
-                    gt: Option<&Bound<'_, PyAny>>,
-                    gte: Option<&Bound<'_, PyAny>>,
-                    lt: Option<&Bound<'_, PyAny>>,
-                    lte: Option<&Bound<'_, PyAny>>,
-                    prefix: Option<&Bound<'_, PyAny>>,
-                    #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
-                    limit: Option<Count>,
-                ) -> Result<Bound<'py, Scan>> {
-                    self.scan_range(py, &Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
-                }
-
                 /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
                 /// without the two themselves.
                 ///
@@ -331,41 +310,72 @@ macro_rules! table_reads {
                     let (key, value) = self.at(py, index, make)?;
                     Ok(Pair(self.codecs.keys.finish(key?)?, self.codecs.values.finish(value?)?))
                 }
-
-                /// The pairs whose keys start with `prefix`: `scan(prefix=prefix)`.
-                ///
-                /// >>> log = Store().table("log", index="sorted")
-                /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
-                /// >>> list(log.prefix("2026", reverse=True))
-                /// [('2026-11-02', 'b'), ('2026-11-01', 'a')]
-                #[pyo3(signature = (prefix, /, *, reverse=false, limit=None))]
-                fn prefix<'py>(
-                    &self,
-                    prefix: &Bound<'py, PyAny>,
-                    #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
-                    limit: Option<Count>,
-                ) -> Result<Bound<'py, Scan>> {
-                    let range = Range { prefix: Some(prefix), ..Range::default() };
-                    self.scan_range(prefix.py(), &range, Yields::Pairs, reverse, limit)
-                }
-
-                /// The pair with the least key of a sorted table, or None where there is no pair.
-                ///
-                /// >>> log = Store().table("log", index="sorted", keys="int")
-                /// >>> log.update([(10, "a"), (20, "b")])
-                /// >>> log.first(), log.last()
-                /// ((10, 'a'), (20, 'b'))
-                fn first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-                    self.at_end(py, false)
-                }
-
-                /// The pair with the greatest key of a sorted table, or None where there is no pair.
-                fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
-                    self.at_end(py, true)
-                }
             }
         };
     };
 }
 
-pub(crate) use table_reads;
+/// Gives a class the reads of ranges. It has `scan_range`, whose result is `made`, and `at_end`.
+macro_rules! range_reads {
+    ($class:ident, $made:ty) => {
+        #[pymethods]
+        impl $class {
+            /// An iterator over the pairs of a range of a sorted table, as `Table.cursor` takes it, in the order of the keys or
+            /// the other way, at most `limit` of them. It reads ahead by up to 256 pairs. In a transaction it reads all at
+            /// once, and a pair that another writes among them is a conflict: ask for no more than you need.
+            ///
+            /// >>> log = Store().table("log", index="sorted", keys="int")
+            /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
+            /// >>> list(log.scan(gte=0)), list(log.scan(reverse=True, limit=1))
+            /// ([(2, 'b'), (3, 'c')], [(3, 'c')])
+            #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
+            fn scan<'py>(
+                &self,
+                py: Python<'py>,
+                gt: Option<&Bound<'_, PyAny>>,
+                gte: Option<&Bound<'_, PyAny>>,
+                lt: Option<&Bound<'_, PyAny>>,
+                lte: Option<&Bound<'_, PyAny>>,
+                prefix: Option<&Bound<'_, PyAny>>,
+                #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+                limit: Option<Count>,
+            ) -> Result<Bound<'py, $made>> {
+                self.scan_range(py, &Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
+            }
+
+            /// The pairs whose keys start with `prefix`: `scan(prefix=prefix)`.
+            ///
+            /// >>> log = Store().table("log", index="sorted")
+            /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
+            /// >>> list(log.prefix("2026", reverse=True))
+            /// [('2026-11-02', 'b'), ('2026-11-01', 'a')]
+            #[pyo3(signature = (prefix, /, *, reverse=false, limit=None))]
+            fn prefix<'py>(
+                &self,
+                prefix: &Bound<'py, PyAny>,
+                #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
+                limit: Option<Count>,
+            ) -> Result<Bound<'py, $made>> {
+                let range = Range { prefix: Some(prefix), ..Range::default() };
+                self.scan_range(prefix.py(), &range, Yields::Pairs, reverse, limit)
+            }
+
+            /// The pair with the least key of a sorted table, or None where there is no pair.
+            ///
+            /// >>> log = Store().table("log", index="sorted", keys="int")
+            /// >>> log.update([(10, "a"), (20, "b")])
+            /// >>> log.first(), log.last()
+            /// ((10, 'a'), (20, 'b'))
+            fn first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                self.at_end(py, false)
+            }
+
+            /// The pair with the greatest key of a sorted table, or None where there is no pair.
+            fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                self.at_end(py, true)
+            }
+        }
+    };
+}
+
+pub(crate) use {range_reads, table_reads};

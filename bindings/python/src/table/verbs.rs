@@ -77,7 +77,7 @@ macro_rules! puts {
     };
 }
 
-/// Gives a class the writes that tables have beyond those of `shared_verbs`.
+/// Gives a class the writes that tables have beyond those of `shared_verbs`. It has `pop_end`.
 macro_rules! table_writes {
     ($class:ident) => {
         const _: () = {
@@ -85,7 +85,7 @@ macro_rules! table_writes {
             use crate::codec::Encoded;
             use crate::groups::Groups;
             use crate::interrupts::Interrupts;
-            use crate::objects::Flags;
+            use crate::objects::{Flags, Pair};
             use crate::table::verbs::puts;
 
             puts! {
@@ -170,6 +170,22 @@ macro_rules! table_writes {
                             return Ok(None);
                         }
                     }
+                }
+
+                /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair. Of several
+                /// threads, each gets another pair.
+                ///
+                /// >>> tasks = Store().table("tasks", index="sorted", keys="int")
+                /// >>> tasks.update([(10, "a"), (20, "b"), (30, "c")])
+                /// >>> tasks.pop_first(), tasks.pop_last(), len(tasks)
+                /// ((10, 'a'), (30, 'c'), 1)
+                fn pop_first<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                    self.pop_end(py, false)
+                }
+
+                /// Removes the pair with the greatest key of a sorted table and returns it, as `pop_first` does.
+                fn pop_last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
+                    self.pop_end(py, true)
                 }
             }
         };
