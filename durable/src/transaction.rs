@@ -135,6 +135,12 @@ impl Transaction {
         store.find_table(name)?.ok_or_else(|| twindex::Error::NoTable { name: name.into() }.into())
     }
 
+    /// For bindings: whether it has met a conflict, and so can only be begun again.
+    #[doc(hidden)]
+    pub fn has_conflict(&self) -> bool {
+        self.engine.has_conflict()
+    }
+
     /// Checks the arguments, and remembers the table, whose id the log needs.
     fn touch(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.handle.0.check_open()?;

@@ -7442,6 +7442,7 @@ pub const BYTES: &str = "bytes";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions<'n> {
     index: IndexKind,
+    any_index: bool,
     create: bool,
     keys: Codec<'n>,
     values: Codec<'n>,
@@ -7476,7 +7477,13 @@ impl<'n> TableOptions<'n> {
     /// A table with this index, which is created where there is none, with `bytes` as keys and values.
     pub fn new(index: IndexKind) -> Self {
         let bytes = Codec { name: BYTES, any: true };
-        Self { index, create: true, keys: bytes, values: bytes }
+        Self { index, any_index: false, create: true, keys: bytes, values: bytes }
+    }
+
+    /// Whether a table that is there may have the other index.
+    #[must_use]
+    pub fn any_index(self, any_index: bool) -> Self {
+        Self { any_index, ..self }
     }
 
     /// Whether to create the table where there is none.
@@ -7527,7 +7534,12 @@ impl<'n> TableOptions<'n> {
         self.values.check_name()
     }
 
-    fn check_codecs(&self, table: &Table) -> Result<()> {
+    /// For bindings: fails where a table, also one of a snapshot, is not as these options say.
+    #[doc(hidden)]
+    pub fn check(&self, table: &Table) -> Result<()> {
+        if !self.any_index {
+            table.needs(self.index)?;
+        }
         let (keys, values) = table.codecs();
         self.keys.check(table, "keys", keys)?;
         self.values.check(table, "values", values)
@@ -7601,8 +7613,7 @@ impl Store {
                 table
             }
         };
-        table.needs(options.index)?;
-        options.check_codecs(&table)?;
+        options.check(&table)?;
         Ok(table)
     }
 

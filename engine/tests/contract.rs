@@ -91,6 +91,9 @@ fn a_table_remembers_its_codecs() {
     }
     store.table_with("t", options.keys_if_new("str").values_if_new("str").create(false)).unwrap();
     store.table("t", IndexKind::Sorted).unwrap();
+    let other = TableOptions::new(IndexKind::Hash);
+    assert_eq!(store.table_with("t", other.any_index(true)).unwrap().index(), IndexKind::Sorted);
+    assert!(matches!(store.table_with("t", other), Err(Error::WrongIndex { .. })));
     let refused = store.table_with("t", options.keys("int").values("msgpack")).unwrap_err();
     assert_eq!(
         refused.to_string(),

@@ -78,13 +78,9 @@ export class Store {
     if (index !== undefined) readString(index, 'the index of a table')
     readBoolean(create, 'create')
     const codecs = readCodecs(read)
-    const open = (kind) =>
-      wait(() => this.#native.table(name, kind, codecs.keys?.name, codecs.values?.name, create))
-    const table = await open(index ?? 'hash').catch((error) => {
-      // A table that is there has its own index.
-      if (index !== undefined || error.code !== 'TWINDEX_WRONG_INDEX') throw error
-      return open('sorted')
-    })
+    const table = await wait(() =>
+      this.#native.table(name, index, codecs.keys?.name, codecs.values?.name, create),
+    )
     return new Table(table, rememberedCodecs(name, codecs, table.codecs))
   }
 

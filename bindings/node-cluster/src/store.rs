@@ -92,15 +92,16 @@ impl NativeStore {
         &self,
         env: &'e Env,
         name: String,
-        index: String,
+        index: Option<String>,
         keys: Option<String>,
         values: Option<String>,
         create: bool,
     ) -> Result<PromiseRaw<'e, NativeTable>> {
-        let index: IndexKind = now(|| Ok(index.parse()?))?;
+        let index: Option<IndexKind> = now(|| Ok(index.map(|index| index.parse()).transpose()?))?;
         let store = self.0.clone();
         answer(env, async move {
-            let options = TableOptions::new(index).create(create);
+            let options = TableOptions::new(index.unwrap_or(IndexKind::Hash));
+            let options = options.any_index(index.is_none()).create(create);
             let options = match &keys {
                 Some(name) => options.keys(name),
                 None => options.keys_if_new("str"),

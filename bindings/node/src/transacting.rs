@@ -1,6 +1,6 @@
 //! Transactions that are open, with their tables.
 
-use twindex_durable::{Error, Result, Store, Table, Transaction};
+use twindex_durable::{Result, Store, Table, Transaction};
 
 use crate::encoding::Encodings;
 use crate::fault::Fault;
@@ -10,13 +10,11 @@ use crate::memory::reserve;
 pub(crate) struct Transacting {
     transaction: Transaction,
     tables: Vec<(Table, Encodings)>,
-    /// Whether a verb has met a conflict: then it can only be begun again.
-    pub(crate) has_conflict: bool,
 }
 
 impl Transacting {
     pub(crate) fn begin(store: &Store) -> Result<Self> {
-        Ok(Self { transaction: store.begin()?, tables: Vec::new(), has_conflict: false })
+        Ok(Self { transaction: store.begin()?, tables: Vec::new() })
     }
 
     /// The table called `name`.
@@ -42,9 +40,11 @@ impl Transacting {
         verb: impl FnOnce(&mut Transaction, &Table) -> Result<T>,
     ) -> std::result::Result<T, Fault<'c>> {
         let (table, _) = self.tables.get(table as usize).ok_or_else(Fault::bug)?;
-        let done = verb(&mut self.transaction, table);
-        self.has_conflict |= matches!(done, Err(Error::Engine(twindex::Error::Conflict { .. })));
-        Ok(done?)
+        Ok(verb(&mut self.transaction, table)?)
+    }
+
+    pub(crate) fn has_conflict(&self) -> bool {
+        self.transaction.has_conflict()
     }
 
     pub(crate) fn commit(self) -> Result<()> {

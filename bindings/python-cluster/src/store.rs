@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twindex_cluster::{EngineError, Error, IndexKind, Options, TableOptions};
+use twindex_cluster::{IndexKind, Options, TableOptions};
 
 use crate::answer::{Mode, Then, answer, now};
 use crate::batch::Batch;
@@ -92,24 +92,17 @@ impl Store {
         let index: Option<IndexKind> = now(py, || Ok(index.map(str::parse).transpose()?))?;
         let (store, mode) = (self.inner.clone(), self.mode);
         answer(py, mode, then, async move {
-            let options = |index| {
-                let options = TableOptions::new(index).create(create);
-                let options = match &keys {
-                    Some(name) => options.keys(name),
-                    None => options.keys_if_new("str"),
-                };
-                match &values {
-                    Some(name) => options.values(name),
-                    None => options.values_if_new("str"),
-                }
+            let options = TableOptions::new(index.unwrap_or(IndexKind::Hash));
+            let options = options.any_index(index.is_none()).create(create);
+            let options = match &keys {
+                Some(name) => options.keys(name),
+                None => options.keys_if_new("str"),
             };
-            let opened = match store.table_with(&name, options(index.unwrap_or(IndexKind::Hash))).await {
-                Err(Error::Engine(EngineError::WrongIndex { has, .. })) if index.is_none() => {
-                    store.table_with(&name, options(has)).await
-                }
-                opened => opened,
+            let options = match &values {
+                Some(name) => options.values(name),
+                None => options.values_if_new("str"),
             };
-            Ok(Table::new(opened?, mode))
+            Ok(Table::new(store.table_with(&name, options).await?, mode))
         })
     }
 

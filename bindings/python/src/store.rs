@@ -122,26 +122,17 @@ impl Store {
         let (keys, values) =
             (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
         let index = index.map(|Text(index)| index.parse::<IndexKind>()).transpose()?;
-        let open = |index| {
-            let options = TableOptions::new(index).create(create);
-            let options = match &keys {
-                Some(codec) => options.keys(codec.name()),
-                None => options.keys_if_new(DEFAULT_CODEC),
-            };
-            let options = match &values {
-                Some(codec) => options.values(codec.name()),
-                None => options.values_if_new(DEFAULT_CODEC),
-            };
-            py.detach(|| store.table_with(&name.0, options))
+        let options = TableOptions::new(index.unwrap_or(IndexKind::Hash));
+        let options = options.any_index(index.is_none()).create(create);
+        let options = match &keys {
+            Some(codec) => options.keys(codec.name()),
+            None => options.keys_if_new(DEFAULT_CODEC),
         };
-        let table = match open(index.unwrap_or(IndexKind::Hash)) {
-            Err(twindex_durable::Error::Engine(twindex::Error::WrongIndex { has, .. }))
-                if index.is_none() =>
-            {
-                open(has)?
-            }
-            opened => opened?,
+        let options = match &values {
+            Some(codec) => options.values(codec.name()),
+            None => options.values_if_new(DEFAULT_CODEC),
         };
+        let table = py.detach(|| store.table_with(&name.0, options))?;
         let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use twindex::{BYTES, Error, IndexKind, Store, Table, TableOptions};
+use twindex::{IndexKind, Store, Table, TableOptions};
 use twindex_format::{Dump, tables_of, write_tables};
 
 use crate::answer;
@@ -46,9 +46,7 @@ extern "C" fn twindex_table(
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
         let index = state.buffers.text((index, index_length))?.parse()?;
-        let options = CREATE | KEYS_IF_NEW | VALUES_IF_NEW;
-        let asked = Asked { index, keys: BYTES, values: BYTES, options };
-        open(&mut state.handles, &mut state.log, owner, name, &asked)
+        open(&mut state.handles, &mut state.log, owner, name, TableOptions::new(index))
     })
 }
 
@@ -80,50 +78,12 @@ extern "C" fn twindex_table_with(
         let index = state.buffers.text((index, index_length))?.parse()?;
         let keys = state.buffers.text((keys, keys_length))?;
         let values = state.buffers.text((values, values_length))?;
-        let asked = Asked { index, keys, values, options };
-        open(&mut state.handles, &mut state.log, owner, name, &asked)
+        let has = |bit| options & bit != 0;
+        let table = TableOptions::new(index).any_index(has(INDEX_IF_NEW)).create(has(CREATE));
+        let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
+        let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
+        open(&mut state.handles, &mut state.log, owner, name, table)
     })
-}
-
-/// What a table is asked for as.
-struct Asked<'n> {
-    index: IndexKind,
-    keys: &'n str,
-    values: &'n str,
-    options: u32,
-}
-
-impl<'n> Asked<'n> {
-    fn has(&self, bit: u32) -> bool {
-        self.options & bit != 0
-    }
-
-    /// For a store.
-    fn options(&self, store: &Store, name: &str) -> TableOptions<'n> {
-        let own = if self.has(INDEX_IF_NEW) { store.find_table(name) } else { None };
-        let index = own.map_or(self.index, |table| table.index());
-        let options = TableOptions::new(index).create(self.has(CREATE));
-        let options =
-            if self.has(KEYS_IF_NEW) { options.keys_if_new(self.keys) } else { options.keys(self.keys) };
-        if self.has(VALUES_IF_NEW) { options.values_if_new(self.values) } else { options.values(self.values) }
-    }
-
-    /// Fails where a table that is there is another one.
-    fn check(&self, table: &Table) -> twindex::Result<()> {
-        let name = || table.name().into();
-        let (has, needs) = (table.index(), self.index);
-        if has != needs && !self.has(INDEX_IF_NEW) {
-            return Err(Error::WrongIndex { table: name(), has, needs });
-        }
-        let (keys, values) = table.codecs();
-        let codecs = [("keys", keys, self.keys, KEYS_IF_NEW), ("values", values, self.values, VALUES_IF_NEW)];
-        for (of, has, needs, if_new) in codecs {
-            if needs != has && needs != BYTES && !self.has(if_new) {
-                return Err(Error::WrongCodec { table: name(), of, has: has.into(), needs: needs.into() });
-            }
-        }
-        Ok(())
-    }
 }
 
 fn open(
@@ -131,29 +91,29 @@ fn open(
     log: &mut Log,
     owner: u32,
     name: &str,
-    asked: &Asked<'_>,
+    options: TableOptions<'_>,
 ) -> Result<i32, Failed> {
     reserve::ensure_object()?;
     let object = match handles.object(owner)? {
         Object::Store { store, journal } => {
             if let Some(journal) = journal
-                && asked.has(CREATE)
+                && options.creates()
                 && store.find_table(name).is_none()
             {
                 log.expect_in(journal, 0)?;
             }
-            let table = store.table_with(name, asked.options(store, name))?;
+            let table = store.table_with(name, options)?;
             let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
             Object::Table { of: Of { store: owner, within: owner }, table, logged }
         }
         Object::Snapshot { of, snapshot, .. } => {
             let table = snapshot.table(name)?.as_table().clone();
-            asked.check(&table)?;
+            options.check(&table)?;
             Object::Table { of: Of { within: owner, ..*of }, table, logged: None }
         }
         Object::Transaction { of, transaction } => {
             let table = transaction.table(name)?;
-            asked.check(&table)?;
+            options.check(&table)?;
             Object::Part { of: Of { within: owner, ..*of }, table, transaction: Rc::clone(transaction) }
         }
         other => return Err(wrong_kind(owner, other, "store")),

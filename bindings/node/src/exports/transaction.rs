@@ -139,7 +139,7 @@ fn scan<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `hasConflict(transaction)`: whether it can only be begun again.
 fn has_conflict<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let open = state.transactions.get(call.number(0));
-    Ok(call.js.boolean(open.is_ok_and(|open| open.thing.has_conflict))?)
+    Ok(call.js.boolean(open.is_ok_and(|open| open.thing.has_conflict()))?)
 }
 
 /// `commit(transaction)`: fails with `TWINDEX_CONFLICT` if something that it read has changed.

@@ -6,7 +6,6 @@
 //! arguments are converted and checked before the first write.
 
 use twindex::{IndexKind, TableOptions};
-use twindex_durable::Error;
 
 use super::free;
 use crate::cached::duration;
@@ -63,25 +62,16 @@ impl Wanted {
         Ok(Self { name: call.string(1)?, index, codecs: [call.optional(3)?, call.optional(4)?] })
     }
 
-    /// That a table is as asked for. `bytes` shows any codec.
+    /// That a table is as asked for.
     pub(super) fn check(&self, table: &twindex::Table) -> Result<(), twindex::Error> {
-        let (name, has) = (table.name(), table.index());
-        if let Some(needs) = self.index.filter(|&needs| needs != has) {
-            return Err(twindex::Error::WrongIndex { table: name.into(), has, needs });
-        }
-        let (keys, values) = table.codecs();
-        for ((of, has), needs) in [("keys", keys), ("values", values)].into_iter().zip(&self.codecs) {
-            if let Some(needs) = needs.clone().filter(|needs| needs != has && needs != "bytes") {
-                return Err(twindex::Error::WrongCodec { table: name.into(), of, has: has.into(), needs });
-            }
-        }
-        Ok(())
+        self.options(twindex::BYTES).check(table)
     }
 
     /// The options for a store; `default` is the codec of a new table where none was asked for.
-    fn options<'n>(&'n self, index: IndexKind, default: &'n str) -> TableOptions<'n> {
+    fn options<'n>(&'n self, default: &'n str) -> TableOptions<'n> {
         let [keys, values] = &self.codecs;
-        let options = TableOptions::new(index);
+        let index = self.index.unwrap_or(IndexKind::Hash);
+        let options = TableOptions::new(index).any_index(self.index.is_none());
         let options = match keys {
             Some(keys) => options.keys(keys),
             None => options.keys_if_new(default),
@@ -103,19 +93,8 @@ pub(super) fn tell(table: &twindex::Table, results: &mut Results) {
 /// results to take. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
 pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
-    let store = state.store(owner)?;
-    let table = loop {
-        let index = match wanted.index {
-            Some(index) => index,
-            None => store.find_table(&wanted.name)?.map_or(IndexKind::Hash, |table| table.index()),
-        };
-        let options = wanted.options(index, &default).create(call.flag(6));
-        match store.table_with(&wanted.name, options) {
-            // Another thread has just made it, with the other index.
-            Err(Error::Engine(twindex::Error::WrongIndex { .. })) if wanted.index.is_none() => {}
-            opened => break Table::from(opened?),
-        }
-    };
+    let options = wanted.options(&default).create(call.flag(6));
+    let table = Table::from(state.store(owner)?.table_with(&wanted.name, options)?);
     tell(table.in_memory(), &mut state.results);
     Ok(call.js.u32(state.add(owner, Encodings::default(), table)?)?)
 }
