@@ -16,6 +16,16 @@ for (const name of PACKAGES) {
   symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'junction')
 }
 
+/** Stands for Electron, which needs a display. It quits once the program has run. */
+const ELECTRON = `import { EventEmitter } from 'node:events'
+export const ipcMain = { handle() {} }
+export const app = new EventEmitter()
+Object.assign(app, { getPath: () => '.', requestSingleInstanceLock: () => true })
+process.once('beforeExit', () => app.emit('will-quit'))`
+mkdirSync(join(folder, 'node_modules/electron'))
+writeFileSync(join(folder, 'node_modules/electron/index.mjs'), ELECTRON)
+writeFileSync(join(folder, 'node_modules/electron/package.json'), '{ "exports": "./index.mjs" }')
+
 /** What Nest wants, whose decorators are those of before they were standardised. */
 const TYPESCRIPT =
   '--strict --skipLibCheck --target es2022 --module nodenext --types node --experimentalDecorators --emitDecoratorMetadata'

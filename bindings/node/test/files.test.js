@@ -229,8 +229,8 @@ test('a file in use names the process that has it', async () => {
   openSync(path).closeSync()
 })
 
-for (const end of ['exit', 'throw', 'open']) {
-  test(`a process that ends without close loses nothing (${end})`, async () => {
+for (const end of ['exit', 'throw', 'open', 'closed']) {
+  test(`a process that ends loses nothing that it wrote (${end})`, async () => {
     const path = newPath()
     const stdio = ['ignore', 'pipe', end === 'throw' ? 'ignore' : 'pipe']
     const child = start([here('./children/writer.js'), path, end], { stdio })
