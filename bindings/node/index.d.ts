@@ -69,7 +69,12 @@ declare module './lib/shared/types.js' {
   }
 }
 
-/** When a change reaches the disk: when `save` or `close` is called; within a second; before the write returns. */
+/**
+ * When a change reaches the disk: when `save` or `close` is called; within a second; before the write returns.
+ *
+ * With `always`, each write and each `commit` blocks the thread until the disk has it. To wait without blocking, take `everysec`
+ * and `await store.flush()` after the writes: one call for all of them.
+ */
 export type Durability = 'none' | 'everysec' | 'always'
 
 export interface OpenOptions {
