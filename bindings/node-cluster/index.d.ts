@@ -18,10 +18,10 @@ import type {
   KEEP,
   KeyCodec,
   None,
+  OpenTable,
   Output,
   RangeOptions,
   ScanOptions,
-  TableOptions,
   ValueCodec,
 } from './lib/shared/types.js'
 
@@ -34,9 +34,21 @@ export type {
   RangeOptions,
   ScanOptions,
   TableOptions,
+  Typed,
   ValueCodec,
 } from './lib/shared/types.js'
 export { DELETE, KEEP } from './lib/shared/types.js'
+
+declare module './lib/shared/types.js' {
+  interface Tables<K extends KeyCodec, V extends ValueCodec> {
+    cluster: Opening<K, V>
+  }
+}
+
+interface Opening<K extends KeyCodec, V extends ValueCodec> {
+  hash: Promise<Table<K, V>>
+  sorted: Promise<SortedTable<K, V>>
+}
 
 /** Times are in milliseconds. */
 export interface ConnectOptions {
@@ -127,10 +139,8 @@ export class Batch {
 
 export class Store {
   private constructor()
-  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options?: TableOptions<Index, K, V>,
-  ): Promise<Table<K, V>>
+  /** Opens the table, or creates it. */
+  table: OpenTable<'cluster'>
   tables(): Promise<[name: string, index: Index][]>
   dropTable(name: string): Promise<boolean>
   /** A batch of writes that are done all or not at all, to be filled and committed. */
@@ -139,6 +149,7 @@ export class Store {
   batch(fill: (batch: Batch) => void | Promise<void>): Promise<boolean[]>
   readonly nearStats: NearStats | undefined
   close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
@@ -149,6 +160,8 @@ export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   scanDescNextMany(limit: number): Promise<[Output<K>, Output<V>][]>
 }
 
+declare const codecs: unique symbol
+
 /** What the function of `alter` returns. */
 type Changed<V extends ValueCodec> = Input<V> | typeof DELETE | typeof KEEP
 
@@ -156,6 +169,8 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   implements AsyncIterable<[Output<K>, Output<V>]>
 {
   private constructor()
+  /** For the compiler alone, which finds the codecs by it. */
+  readonly [codecs]?: { keys: K; values: V }
   readonly name: string
   readonly index: Index
   readonly codecs: { keys: string; values: string }
@@ -189,7 +204,11 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   /** In milliseconds; `Infinity` where the pair does not expire. */
   ttl(key: Input<K>): Promise<number | undefined>
   touch(key: Input<K>, ttl: number | undefined): Promise<boolean>
+  [Symbol.asyncIterator](): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
+}
+
+/** A table with a sorted index. On one with a hash index these calls fail with `TWINDEX_WRONG_INDEX`. */
+export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   scan(options?: ScanOptions<K>): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
-  [Symbol.asyncIterator](): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
 }

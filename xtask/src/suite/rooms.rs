@@ -252,10 +252,13 @@ fn cluster(suite: &Suite) -> Vec<Job<'_>> {
             )
         })?;
         with_servers("cluster: npm test", folder, "npm test", suite, steps);
-        // The linter is the other package's.
+        // The linter and the compiler are the other package's.
         suite.node(steps)?;
         let biome =
             "{root}/bindings/node/node_modules/.bin/biome check --error-on-warnings --config-path=. .";
+        let tsc = "{root}/bindings/node/node_modules/.bin/tsc -p .";
+        let bundled = format!("{tsc} --module esnext --moduleResolution bundler");
+        steps.lines("cluster: npm types", suite, folder, &[tsc, &bundled]);
         steps.lines("cluster: npm lint", suite, folder, &[biome]);
         Ok(())
     });
