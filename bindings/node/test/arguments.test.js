@@ -137,12 +137,6 @@ test('names and callbacks are of their type', () => {
   for (const name of ['', 'x'.repeat(256)]) assert.throws(() => store.table(name), code('TABLE_NAME'))
 })
 
-test('a hash table has no order', () => {
-  const isWrong = code('WRONG_INDEX', { name: 'TwindexError' })
-  for (const call of [() => table.cursor(), () => table.scan(), () => store.table('t', { index: 'sorted' })])
-    assert.throws(call, isWrong)
-})
-
 test('an error names what was wrong, and runs no code of it', () => {
   for (const [call, message] of [
     [() => table.insert(42, 'x'), 'a key of this table is a string, not 42'],
