@@ -10,8 +10,8 @@ use twindex_format::{Operation, Operations};
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
-use crate::handle::Handle;
-use crate::log::Log;
+use crate::handle::{Handle, Writer};
+use crate::log::with_operations;
 use crate::memory::{copied, room};
 use crate::mutex::lock;
 use crate::stripes::Stripes;
@@ -254,23 +254,23 @@ impl Batch {
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;
-        let writer = handle.before_write(self.operations.payload().len() + MOST_DIGITS * self.steps.len())?;
-        let logged = writer.as_ref().map(|(logged, _)| *logged);
-        let held = match logged {
+        let writer = handle.writer(self.operations.payload().len() + MOST_DIGITS * self.steps.len())?;
+        let held = match core.logged() {
             Some(Logged { stripes, .. }) => Some(stripes.hold_many(self.stripes(stripes)?)),
             None => None,
         };
         let apply = || {
             core.check_writable()?;
             self.check_expected()?;
-            self.apply_and_log(core, logged.map(|logged| &*logged.log))
+            self.apply_and_log(core, &writer)
         };
         // Snapshots and transactions see all of it or nothing.
         let (took, written) =
             if held.is_some() { core.engine.atomically(apply) } else { core.engine.alone(apply)? }?;
         // A compaction, which may be run here, waits for it.
-        drop((held, writer));
-        if let (Some(Logged { log, .. }), Some(written)) = (logged, written) {
+        drop(held);
+        drop(writer);
+        if let (Some(Logged { log, .. }), Some(written)) = (core.logged(), written) {
             if log.is_due() {
                 compact::when_due(core);
             }
@@ -280,22 +280,24 @@ impl Batch {
     }
 
     /// Does all of them in memory and appends what took effect. Where one fails, the others are undone.
-    fn apply_and_log(&mut self, core: &Core, log: Option<&Log>) -> Result<(Vec<bool>, Option<u64>)> {
+    fn apply_and_log(&mut self, core: &Core, writer: &Writer<'_>) -> Result<(Vec<bool>, Option<u64>)> {
         // None begins before the writers' locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
         let mut done = Done::default();
         if let Err(error) = self.apply(&mut done) {
-            return Err(self.give_up(core, done, error, is_compacted));
+            return Err(self.give_up(core, writer, done, error, is_compacted));
         }
         let took = done.took;
-        let Some(log) = log.filter(|_| took.contains(&true)) else { return Ok((took, None)) };
+        if !took.contains(&true) {
+            return Ok((took, None));
+        }
         let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
         let written = if self.steps.iter().zip(&took).all(is_ready) {
-            log.append_made(&mut self.operations)
+            writer.append_made(&mut self.operations)
         } else {
-            log.append(|log| self.log_what_took(log, &took))
+            writer.append(|log| self.log_what_took(log, &took))
         };
-        Ok((took, Some(written)))
+        Ok((took, written))
     }
 
     fn log_what_took(&self, log: &mut Operations, took: &[bool]) {
@@ -399,12 +401,24 @@ impl Batch {
     }
 
     /// Undoes what was done before a step failed; what the caller is told.
-    fn give_up(&self, core: &Core, mut done: Done, error: twindex::Error, is_compacted: bool) -> Error {
+    fn give_up(
+        &self,
+        core: &Core,
+        writer: &Writer<'_>,
+        mut done: Done,
+        error: twindex::Error,
+        is_compacted: bool,
+    ) -> Error {
         done.before.places.sort_unstable();
-        match (self.undo(core, &done), core.logged()) {
+        let undone = self.undo(core, &done);
+        if undone.is_err() {
+            let is_of_batch = |id| self.tables.iter().any(|table| table.id == id);
+            writer.teller.lose(is_of_batch, done.took.len() as u64);
+        }
+        match (undone, core.logged()) {
             // A compaction of live tables may have read what was undone, so the new file's log is to tell what is true.
             (Ok(()), Some(Logged { log, .. })) if is_compacted && done.took.contains(&true) => {
-                log.append(|log| self.log_what_was(log, &done));
+                with_operations(|record| self.log_what_was(record, &done), |record| log.append(record));
                 error.into()
             }
             (Ok(()), _) => error.into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use twindex_format::{Progress, Torn, limit_while_loading};
@@ -24,6 +24,7 @@ use crate::position::Position;
 use crate::registry;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
 use crate::stripes::Stripes;
+use crate::watch::{Teller, Watches};
 
 /// A store: the engine's, and a file where it has one.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ pub(crate) struct Core {
     pub(crate) next_id: AtomicU32,
     pub(crate) home: Option<Home>,
     pub(crate) transactions: OpenTransactions,
+    pub(crate) watches: Arc<Watches>,
+    /// What keeps the order of a store without a log while it has a watch.
+    unlogged: OnceLock<Stripes>,
     /// Whoever holds it may change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
     /// than its writer's limit, but other pairs are loaded together.
     pub(crate) limit: Mutex<Option<usize>>,
@@ -152,6 +156,8 @@ impl Core {
             next_id,
             home: None,
             transactions: OpenTransactions::default(),
+            watches: Arc::default(),
+            unlogged: OnceLock::new(),
             limit: Mutex::default(),
         }
     }
@@ -257,6 +263,8 @@ impl Core {
             next_id: AtomicU32::new(next_id),
             home: Some(home),
             transactions: OpenTransactions::default(),
+            watches: Arc::default(),
+            unlogged: OnceLock::new(),
             limit: Mutex::default(),
         };
         core.set_memory_limit(memory_limit);
@@ -323,6 +331,15 @@ impl Core {
         self.home.as_ref()?.logged.as_ref()
     }
 
+    /// What keeps the order in which a key's changes are told.
+    #[inline]
+    pub(crate) fn stripes(&self) -> &Stripes {
+        match self.logged() {
+            Some(logged) => &logged.stripes,
+            None => self.unlogged.get_or_init(Stripes::new),
+        }
+    }
+
     /// Checks that the store was not closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
@@ -349,8 +366,9 @@ impl Core {
             // The thread is the parent's, and may have had the lock when the child was made.
             return Err(home.is_parents());
         }
+        let teller = Teller::new(&self.watches);
         let mut follower = lock(follower);
-        let batches = follower.refresh(&*home.disk, &home.path, &self.limit);
+        let batches = follower.refresh(&*home.disk, &home.path, &self.limit, &teller);
         if let Some(tables) = follower.changed_tables() {
             *lock(&self.ids) = tables;
         }
@@ -422,7 +440,10 @@ impl Core {
     /// Ends the use of the file; whatever the durability, all that is in memory is on disk then. Where that fails, the
     /// store stays open, so that it can be saved to another file, and closed again.
     pub(crate) fn close(&self) -> Result<()> {
-        let Some(home) = &self.home else { return Ok(()) };
+        let Some(home) = &self.home else {
+            self.watches.end();
+            return Ok(());
+        };
         // In a child of fork the file is still the parent's, which may have written to it since.
         if lock(&home.lock).as_ref().is_some_and(|lock| !lock.is_own()) {
             home.closed.store(true, Relaxed);
@@ -456,6 +477,7 @@ impl Core {
             }
         }
         home.release();
+        self.watches.end();
         Ok(())
     }
 
@@ -467,6 +489,7 @@ impl Core {
 
     /// Ends the use of the file because the last handle is gone, with nobody left to hear of an error.
     pub(crate) fn abandon(&self) {
+        self.watches.end();
         let Some(home) = &self.home else { return };
         if home.logged.is_some() {
             // What could not be synced now was told to its writer then, or is in the promised second.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use twindex::Error::Corrupt;
 use twindex_format::{Header, Operation, TableInfo, TableInfos};
 
+use crate::change::{ChangeSet, Effect, TableChange};
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
@@ -113,50 +114,6 @@ impl FeedFile {
         let position = Position(tail.position());
         Ok(Changes { handle, disk, path, tail, tables, read: VecDeque::new(), position })
     }
-}
-
-/// Changes that were made together: all of them, or none after a crash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChangeSet {
-    /// The position behind them: where to go on.
-    pub position: Position,
-    /// The changes, in order.
-    pub changes: Vec<TableChange>,
-}
-
-/// A change of one table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TableChange {
-    /// The table: the same for all changes of it that are read.
-    pub table: Arc<TableInfo>,
-    /// What came of it.
-    pub effect: Effect,
-}
-
-/// What came of a change. To do it again changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Effect {
-    /// The key has this value.
-    Put {
-        /// The key.
-        key: Vec<u8>,
-        /// The value.
-        value: Vec<u8>,
-    },
-    /// The key is absent.
-    Delete {
-        /// The key.
-        key: Vec<u8>,
-    },
-    /// The table is there, and empty.
-    Create,
-    /// The table is no more.
-    Drop,
-    /// The table has no pairs.
-    Clear,
 }
 
 impl Changes {

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use twindex::{Error::Corrupt, Result, Store, Table, TableOptions};
-use twindex_format::{Header, Operation, Position, limit_while_loading};
+use twindex_format::{Header, Operation, Position, TableEntry, TableInfo, limit_while_loading};
 
 use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};
 use crate::log::End;
 use crate::mutex::lock;
 use crate::tail::{self, Look, Place, Tail};
+use crate::watch::Teller;
 
 /// Pairs are compared, and written, so many at a time.
 const GROUP: usize = 1024;
@@ -62,6 +63,7 @@ impl Follower {
         disk: &dyn Disk,
         path: &Path,
         limit: &Mutex<Option<usize>>,
+        teller: &Teller<'_>,
     ) -> Result<u64> {
         let look = match &mut self.source {
             Source::Log(tail) => tail.look(disk, path)?,
@@ -74,28 +76,28 @@ impl Follower {
         let has_writer = || disk.has_writer(path);
         let batches = match look {
             Look::Empty => 0,
-            Look::Same if !self.is_spoilt => self.read(&has_writer)?,
+            Look::Same if !self.is_spoilt => self.read(&has_writer, teller)?,
             Look::Same => match tail::open(disk, path)? {
-                Some((file, header)) => self.go_over(&file, header, &has_writer, limit)?,
+                Some((file, header)) => self.go_over(&file, header, &has_writer, limit, teller)?,
                 None => 0,
             },
             // The old file gets no more records once another has its name. If it is damaged, it stays so: the other one may
             // be what was recovered from it.
             Look::Other(file, header) => {
-                let read = match self.read(&has_writer) {
+                let read = match self.read(&has_writer, teller) {
                     Err(Corrupt { .. }) => 0,
                     read => read?,
                 };
-                read + self.go_over(&file, header, &has_writer, limit)?
+                read + self.go_over(&file, header, &has_writer, limit, teller)?
             }
-            Look::Earlier(file, header) => self.go_over(&file, header, &has_writer, limit)?,
+            Look::Earlier(file, header) => self.go_over(&file, header, &has_writer, limit, teller)?,
         };
         self.refreshed = SystemTime::now();
         Ok(batches)
     }
 
     /// Does what the log has that was not done yet.
-    fn read(&mut self, has_writer: &dyn Fn() -> bool) -> Result<u64> {
+    fn read(&mut self, has_writer: &dyn Fn() -> bool, teller: &Teller<'_>) -> Result<u64> {
         let Source::Log(tail) = &mut self.source else { return Ok(0) };
         if self.is_spoilt {
             return Ok(0);
@@ -107,6 +109,7 @@ impl Follower {
             *is_spoilt = true;
             *tables_changed |= store.atomically(|| apply(store, tables, payload))?;
             *is_spoilt = false;
+            teller.tell(payload);
             batches += 1;
             Ok(ControlFlow::Continue(()))
         })?;
@@ -120,6 +123,7 @@ impl Follower {
         header: Header,
         has_writer: &dyn Fn() -> bool,
         limit: &Mutex<Option<usize>>,
+        teller: &Teller<'_>,
     ) -> Result<u64> {
         if let Source::Log(tail) = &self.source
             && !self.is_spoilt
@@ -127,7 +131,7 @@ impl Follower {
             && let Place::Here(tail, _) = tail::find(file, header, Some(tail.position()))?
         {
             self.source = Source::Log(*tail);
-            return self.read(has_writer);
+            return self.read(has_writer, teller);
         }
         let stamp = file.stamp()?;
         let within = *lock(limit);
@@ -140,6 +144,10 @@ impl Follower {
         let limit = lock(limit);
         self.store.set_memory_limit(limit.map(limit_while_loading));
         done?;
+        let id_of = |(&id, own): (&u32, &Table), table: &TableInfo| {
+            (TableInfo::of(&TableEntry::of(own)).as_ref() == table).then_some(id)
+        };
+        teller.begin_anew(|table| self.tables.iter().find_map(|own| id_of(own, table)));
         self.is_spoilt = false;
         self.source = Source::of(Some((stamp, end)));
         Ok(1)

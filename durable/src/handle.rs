@@ -10,9 +10,10 @@ use twindex_format::{Operation, Operations, TableEntry};
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
-use crate::log::{Log, Place};
+use crate::log::{Log, Place, with_operations};
 use crate::memory;
 use crate::mutex::lock;
+use crate::watch::Teller;
 
 /// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
 /// may still be at work.
@@ -25,8 +26,31 @@ impl Drop for Handle {
     }
 }
 
-/// A writer's right to append to a log, and its record's place there.
-pub(crate) type Writer<'c> = (&'c Logged, Place<'c>);
+/// A writer's right to append to the log, if there is one, and its record's place there. It goes after the locks of the write.
+pub(crate) struct Writer<'c> {
+    logged: Option<(&'c Logged, Place<'c>)>,
+    pub(crate) teller: Teller<'c>,
+}
+
+impl Writer<'_> {
+    /// Appends the operations that `fill` makes as one record to the log, and tells the watches. Returns what to
+    /// [`acknowledge`](Handle::acknowledge) then. To be called while the keys' stripes are held, or with other writers kept out.
+    #[inline]
+    pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Option<u64> {
+        if self.logged.is_none() && !self.teller.is_heard() {
+            return None;
+        }
+        with_operations(fill, |operations| self.append_made(operations))
+    }
+
+    /// Appends these operations as one record. Otherwise like `append`.
+    #[inline]
+    pub(crate) fn append_made(&self, operations: &mut Operations) -> Option<u64> {
+        let written = self.logged.as_ref().map(|(logged, _)| logged.log.append(operations));
+        self.teller.tell(operations.payload());
+        written
+    }
+}
 
 impl Handle {
     pub(crate) fn table(&self, name: &str, options: TableOptions<'_>) -> Result<(u32, twindex::Table)> {
@@ -42,7 +66,7 @@ impl Handle {
             return Err(twindex::Error::NoTable { name: name.into() }.into());
         }
         // Nothing is waited for once the ids are held: a compaction that writers wait for takes them too.
-        let writer = self.before_write(0)?;
+        let writer = self.writer(0)?;
         let mut ids = lock(&self.0.ids);
         if let Some(found) = find(&ids) {
             return Ok(found?);
@@ -52,7 +76,7 @@ impl Handle {
             operations.push(id, Operation::Create(TableEntry::new(name, options)));
         };
         let apply = || Ok(self.0.engine.table_with(name, options)?);
-        let (table, written) = self.change_whole(writer.as_ref(), apply, create)?;
+        let (table, written) = self.change_whole(&writer, apply, create)?;
         ids.insert(name.into(), id);
         self.0.next_id.store(id + 1, Relaxed);
         drop(ids);
@@ -64,11 +88,11 @@ impl Handle {
         if !lock(&self.0.ids).contains_key(name) {
             return Ok(false);
         }
-        let writer = self.before_write(0)?;
+        let writer = self.writer(0)?;
         let mut ids = lock(&self.0.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
         let (_, written) = self.change_whole(
-            writer.as_ref(),
+            &writer,
             || Ok(self.0.engine.drop_table(name)),
             |operations| operations.push(id, Operation::Drop),
         )?;
@@ -78,21 +102,22 @@ impl Handle {
         Ok(true)
     }
 
-    /// A change of a whole table, with every writer kept out until it is in the log, and what to
+    /// A change of a whole table, with every writer kept out until it is in the log and the watches know, and what to
     /// [`acknowledge`](Self::acknowledge).
     pub(crate) fn change_whole<T>(
         &self,
-        writer: Option<&Writer<'_>>,
+        writer: &Writer<'_>,
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
     ) -> Result<(T, Option<u64>)> {
-        let Some((Logged { log, .. }, _)) = writer else { return Ok((apply()?, None)) };
         self.0.engine.alone(|| {
             self.0.check_writable()?;
             let result = apply()?;
-            let written = log.append(fill);
-            log.forget_marks();
-            Ok((result, Some(written)))
+            let written = writer.append(fill);
+            if let Some((Logged { log, .. }, _)) = &writer.logged {
+                log.forget_marks();
+            }
+            Ok((result, written))
         })?
     }
 
@@ -108,14 +133,23 @@ impl Handle {
     /// checks that there is memory to log them. Without a log, checks that the change is allowed; with one, the writer
     /// does that by [`check_writable`](Core::check_writable) once it counts as one.
     #[inline]
-    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {
+    pub(crate) fn writer(&self, bytes: usize) -> Result<Writer<'_>> {
+        let teller = Teller::new(&self.0.watches);
         let Some(logged) = self.0.logged() else {
             self.0.check_writable()?;
-            return Ok(None);
+            return Ok(Writer { logged: None, teller });
         };
         let place = logged.log.place_for(bytes).map_err(|error| self.refused(&logged.log, error))?;
         memory::ensure(bytes)?;
-        Ok(Some((logged, place)))
+        Ok(Writer { logged: Some((logged, place)), teller })
+    }
+
+    /// The same, or `None` where neither a log nor a watch is to hear of it. If there is a watch by the end, it is told
+    /// [late](crate::table::Table::tell_late).
+    #[inline]
+    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {
+        let writer = self.writer(bytes)?;
+        Ok(if writer.logged.is_some() || writer.teller.is_heard() { Some(writer) } else { None })
     }
 
     /// Tries to write the file anew, where that is what writers are refused for.

@@ -25,6 +25,7 @@
 
 mod batch;
 mod cache;
+mod change;
 mod compact;
 mod core;
 mod disk;
@@ -58,6 +59,7 @@ mod tests;
 mod transaction;
 mod typed;
 mod verify;
+mod watch;
 mod whole;
 
 use std::path::Path;
@@ -69,8 +71,9 @@ pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
 
 pub use crate::batch::Batch;
 pub use crate::cache::{check_cache, holds_cache, read_cache, save_cache};
+pub use crate::change::{ChangeSet, Effect, TableChange};
 pub use crate::error::{Error, Result};
-pub use crate::feed::{ChangeSet, Changes, Effect, FeedFile, TableChange};
+pub use crate::feed::{Changes, FeedFile};
 pub use crate::memory::spawn;
 pub use crate::notice::LOG_TARGET;
 pub use crate::options::{Durability, Options};
@@ -82,6 +85,7 @@ pub use crate::table::Table;
 pub use crate::transaction::Transaction;
 pub use crate::typed::{Reads, TypedCache, TypedPairs, TypedTable, TypedWrites, Writes};
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
+pub use crate::watch::{Watch, WatchOptions, Watched};
 pub use crate::whole::{load, load_within, read_file, replace_file, save};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].

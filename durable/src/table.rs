@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use twindex::{Change, Cursor, IndexKind, Iter, Scan, Swap, Write};
-use twindex_format::{Operation, Operations};
+use twindex_format::{Operation, Operations, TableEntry, TableInfo};
 
 use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory;
+use crate::watch::{Watch, WatchOptions};
 
 /// How many pairs a `_many` form writes under one set of locks and into one record: as few as the engine writes shard by
 /// shard.
@@ -151,8 +152,8 @@ impl Table {
     pub fn clear(&self) -> Result<()> {
         let handle = &self.handle;
         let clear = |log: &mut Operations| log.push(self.id, Operation::Clear);
-        let writer = handle.before_write(0)?;
-        let ((), written) = handle.change_whole(writer.as_ref(), || Ok(self.engine.clear()?), clear)?;
+        let writer = handle.writer(0)?;
+        let ((), written) = handle.change_whole(&writer, || Ok(self.engine.clear()?), clear)?;
         handle.acknowledge(written)
     }
 
@@ -301,6 +302,59 @@ impl Table {
         Ok(self.open()?.iter())
     }
 
+    // --- watches
+
+    /// The changes that this process makes from now on to keys that begin with `prefix`, in the order in which each key changes; an
+    /// empty prefix stands for all keys. A [`clear`](Self::clear) and a drop of the table reach every watch of it.
+    ///
+    /// A batch or a transaction comes as a whole. What a write changed may be read before it is on disk. A follower's watch has
+    /// what its refreshes read. A write that is under way when this is called may come or not; it is in the table if it does not.
+    ///
+    /// The watch is a bounded queue that holds up no writer: what finds it full is counted, and comes as [`Watched::Lost`](crate::Watched::Lost).
+    /// Changes made to [`in_memory`](Self::in_memory), or through another [`Store`](crate::Store) that was made of the same engine, are
+    /// not seen. In a child of fork nothing comes.
+    ///
+    /// ```
+    /// use twindex_durable::{Effect, Store, Watched, twindex::IndexKind};
+    ///
+    /// let store = Store::new();
+    /// let users = store.table("users", IndexKind::Hash)?;
+    /// let watch = users.watch("user:")?;
+    /// users.upsert("user:ada", "1815")?;
+    /// users.upsert("other", "1")?;
+    /// store.close()?;
+    /// for item in watch {
+    ///     let Watched::Change(change) = item else { continue };
+    ///     assert_eq!(change.effect, Effect::Put { key: b"user:ada".into(), value: b"1815".into() });
+    /// }
+    /// # Ok::<(), twindex_durable::Error>(())
+    /// ```
+    ///
+    /// Fails where the store is closed or the table dropped, and with [`InWrite`](twindex::Error::InWrite) in the closure of a
+    /// write, such as that of [`alter`](Self::alter).
+    pub fn watch(&self, prefix: impl AsRef<[u8]>) -> Result<Watch> {
+        self.watch_with(prefix, WatchOptions::new())
+    }
+
+    /// [`watch`](Self::watch) with another capacity.
+    pub fn watch_with(&self, prefix: impl AsRef<[u8]>, options: WatchOptions) -> Result<Watch> {
+        let core = &self.handle.0;
+        core.check_open()?;
+        let prefix = memory::copied(prefix.as_ref())?;
+        core.between_refreshes(|_| {
+            // A follower that read its file anew knows the table by another number.
+            let id = core.find_table(self.name()).map_or(self.id, |(id, _)| id);
+            let table = TableInfo::of(&TableEntry::of(&self.engine));
+            let watch = core.watches.prepare(id, table, prefix, options);
+            // A write that saw no watch when it began looks again at its end.
+            core.engine.alone(|| {
+                self.check_not_dropped()?;
+                core.watches.add(&watch);
+                Ok(watch)
+            })
+        })?
+    }
+
     // --- how writes are kept
 
     /// What came of the write, once it is as safe as the durability says.
@@ -331,16 +385,33 @@ impl Table {
         fill: impl FnOnce(&mut Operations),
     ) -> Written<bool> {
         let handle = &*self.handle;
-        let Some((Logged { log, stripes }, _place)) = handle.before_write(key.len() + value)? else {
-            return Ok((apply().map_err(Into::into)?, None));
+        let Some(writer) = handle.before_write(key.len() + value)? else {
+            let took = apply().map_err(Into::into)?;
+            if took && handle.0.watches.any() {
+                self.tell_late(std::iter::once(key));
+            }
+            return Ok((took, None));
         };
+        let stripes = handle.0.stripes();
         let _held = stripes.hold(stripes.of(self.id, key));
         let _writing = handle.0.engine.writing();
         handle.0.check_writable()?;
         if !apply().map_err(Into::into)? {
             return Ok((false, None));
         }
-        Ok((true, Some(log.append(fill))))
+        Ok((true, writer.append(fill)))
+    }
+
+    /// Tells watches that began during a write without a stripe what its keys have become.
+    #[cold]
+    fn tell_late<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        let Ok(writer) = self.handle.writer(0) else { return };
+        let stripes = self.handle.0.stripes();
+        for key in keys {
+            let _held = stripes.hold(stripes.of(self.id, key));
+            let _writing = self.handle.0.engine.writing();
+            writer.append(|log| self.log_change(log, key, self.engine.select(key).as_deref()));
+        }
     }
 
     fn alter_unacknowledged(
@@ -437,19 +508,27 @@ impl Table {
     ) -> Result<Vec<bool>> {
         items.iter().try_for_each(|item| read(item).map(drop))?;
         let handle = &*self.handle;
-        let Some((Logged { log, stripes }, _)) = handle.before_write(0)? else { return Ok(apply_all()?) };
-        let mut results = Vec::with_capacity(items.len());
         let key = |item: &B| key_and_length(item).0;
+        if handle.before_write(0)?.is_none() {
+            let results = apply_all();
+            if handle.0.watches.any() {
+                let read = items.iter().filter_map(|item| read(item).ok());
+                self.tell_late(read.map(|item| key(&item)));
+            }
+            return Ok(results?);
+        }
+        let stripes = handle.0.stripes();
+        let mut results = Vec::with_capacity(items.len());
         let mut last = None;
         for group in items.chunks(GROUP) {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
             let bytes = group.iter().map(&key_and_length).map(|(key, value)| key.len() + value).sum();
             let of = |item| stripes.of(self.id, key(item));
-            let held = handle.before_write(bytes).and_then(|place| {
+            let held = handle.writer(bytes).and_then(|writer| {
                 let held = stripes.hold_many(group.iter().map(of).collect());
-                handle.0.check_writable().map(|()| (held, place))
+                handle.0.check_writable().map(|()| (writer, held))
             });
-            let _held = match held {
+            let (writer, _held) = match held {
                 Ok(held) => held,
                 Err(error) => {
                     // What was written before stays, and is as safe as any other write.
@@ -462,7 +541,7 @@ impl Table {
                 Ok(took) => {
                     if took.contains(&true) {
                         let took = group.iter().zip(&took).filter(|(_, took)| **took);
-                        last = Some(log.append(|log| took.for_each(|(&item, _)| fill(log, item))));
+                        last = writer.append(|log| took.for_each(|(&item, _)| fill(log, item)));
                     }
                     results.extend(took);
                 }
@@ -470,7 +549,7 @@ impl Table {
                 Err(error) if self.engine.is_dropped() => return Err(error.into()),
                 // Some of them may be written. What their keys have become is in the log then.
                 Err(error) => {
-                    log.append(|log| {
+                    writer.append(|log| {
                         for key in group.iter().map(key) {
                             self.log_change(log, key, self.engine.select(key).as_deref());
                         }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::store::Store;
 use crate::table::Table;
+use crate::watch::Teller;
 
 /// A transaction is run so often before it fails with [`twindex::Error::Conflict`].
 const RUNS: usize = 1000;
@@ -222,14 +223,20 @@ impl Transaction {
     /// writes are as safe as the store's durability says.
     pub fn commit(self) -> Result<()> {
         let Self { handle, engine, tables, _begun } = self;
-        let bytes =
-            engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len)).sum();
+        let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
+        let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;
         if bytes == 0 {
             return Ok(engine.commit()?);
         }
-        let writer = handle.before_write(bytes)?;
-        let Some((Logged { log, .. }, _place)) = &writer else { return Ok(engine.commit()?) };
+        let Some(writer) = handle.before_write(bytes)? else {
+            engine.commit()?;
+            if handle.0.watches.any() {
+                // They began meanwhile, and the engine has let go of the writes.
+                Teller::new(&handle.0.watches).lose(|id| tables.iter().any(|own| own.id == id), count);
+            }
+            return Ok(());
+        };
         let mut refused = None;
         let check = || match handle.0.check_writable() {
             Ok(()) => Ok(()),
@@ -247,7 +254,7 @@ impl Transaction {
                 Err(twindex::Error::MemoryLimit { .. }) if !is_compacted() => return None,
                 _ => {}
             }
-            Some(log.append(|record| {
+            writer.append(|record| {
                 for (table, key, value) in transaction.writes() {
                     let own = tables.iter().find(|own| own.in_memory().is_same(table));
                     let id = own.map_or(u32::MAX, |own| own.id);
@@ -255,12 +262,12 @@ impl Transaction {
                     let value = if done.is_err() { now.as_deref() } else { value };
                     record.push(id, value.map_or(Operation::Delete(key), |value| Operation::Put(key, value)));
                 }
-            }))
+            })
         };
         let committed = engine.commit_with(check, append);
         let written = refused.map_or_else(|| committed.map_err(Error::from), Err)?.flatten();
-        let log = Arc::clone(log);
         drop(writer);
+        let Some(Logged { log, .. }) = handle.0.logged() else { return Ok(()) };
         if log.is_due() {
             compact::when_due(&handle.0);
         }

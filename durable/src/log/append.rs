@@ -27,23 +27,26 @@ thread_local! {
     static OPERATIONS: Cell<Option<Operations>> = const { Cell::new(None) };
 }
 
-impl Log {
-    /// Appends the operations that `fill` makes as one record. Returns what to [`acknowledge`](Self::acknowledge) then.
-    #[inline]
-    pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> u64 {
-        // A thread that is about to end has no thread-local any more.
-        let kept = OPERATIONS.try_with(Cell::take).ok().flatten();
-        let mut operations = kept.unwrap_or_default();
-        operations.clear(KEPT_BYTES);
-        fill(&mut operations);
-        let written = self.append_made(&mut operations);
-        let _ = OPERATIONS.try_with(|own| own.set(Some(operations)));
-        written
-    }
+/// Runs `append` with the operations that `fill` makes.
+#[inline]
+pub(crate) fn with_operations<T>(
+    fill: impl FnOnce(&mut Operations),
+    append: impl FnOnce(&mut Operations) -> T,
+) -> T {
+    // A thread that is about to end has no thread-local any more.
+    let kept = OPERATIONS.try_with(Cell::take).ok().flatten();
+    let mut operations = kept.unwrap_or_default();
+    operations.clear(KEPT_BYTES);
+    fill(&mut operations);
+    let done = append(&mut operations);
+    let _ = OPERATIONS.try_with(|own| own.set(Some(operations)));
+    done
+}
 
-    /// Appends these operations as one record. Otherwise like `append`.
+impl Log {
+    /// Appends these operations as one record. Returns what to [`acknowledge`](Self::acknowledge) then.
     #[inline]
-    pub(crate) fn append_made(&self, operations: &mut Operations) -> u64 {
+    pub(crate) fn append(&self, operations: &mut Operations) -> u64 {
         let written = self.put_in_order(operations);
         // Many writes may be acknowledged together. Their buffer must not outgrow the memory that is kept back for it.
         if written.saturating_sub(self.handed.load(Acquire)) >= LONG_BUFFER {

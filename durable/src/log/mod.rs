@@ -34,6 +34,7 @@ use crate::mutex::lock;
 use crate::notice::Notice;
 use crate::options::Durability;
 
+pub(crate) use self::append::with_operations;
 #[cfg(test)]
 pub(crate) use self::growth::{ASK_AGAIN, LONGEST};
 pub(crate) use self::growth::{LEAST_DUE_BYTES, Pace, Place, SLACK};
