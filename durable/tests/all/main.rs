@@ -13,3 +13,4 @@ mod snapshot;
 mod store;
 mod typed;
 mod verify;
+mod watch;
