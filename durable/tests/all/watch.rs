@@ -126,7 +126,7 @@ fn changes_of_a_key_are_in_the_order_of_memory_under_four_writers() -> Result<()
     const TIMES: u64 = 400;
     for (_folder, store) in stores() {
         let table = store.table("t", IndexKind::Hash)?;
-        let watch = table.watch_with("", WatchOptions::new().capacity(100_000))?;
+        let watch = table.watch_with("", WatchOptions::new().max_changes(100_000))?;
         thread::scope(|scope| {
             for thread in 0..4 {
                 let (store, table) = (&store, &table);
@@ -163,7 +163,7 @@ fn changes_of_a_key_are_in_the_order_of_memory_under_four_writers() -> Result<()
 fn transactions_and_batches_come_whole_and_in_order() -> Result<()> {
     for (_folder, store) in stores() {
         let table = store.table("t", IndexKind::Sorted)?;
-        let watch = table.watch_with("", WatchOptions::new().capacity(100_000))?;
+        let watch = table.watch_with("", WatchOptions::new().max_changes(100_000))?;
         thread::scope(|scope| {
             for thread in 0..3 {
                 let (store, table) = (&store, &table);
@@ -244,7 +244,7 @@ fn what_finds_a_watch_full_is_counted_where_it_is_missing() -> Result<()> {
     let store = Store::new();
     let table = store.table("t", IndexKind::Hash)?;
     let put = |key: &str| table.upsert(key, "1");
-    let watch = table.watch_with("", WatchOptions::new().capacity(2))?;
+    let watch = table.watch_with("", WatchOptions::new().max_changes(2))?;
     ["a", "b", "c", "d"].iter().try_for_each(|key| put(key))?;
     assert_eq!(watch.poll().as_ref().map(shown).as_deref(), Some("a=1"));
     put("e")?; // the count is in the queue too
@@ -260,7 +260,7 @@ fn what_finds_a_watch_full_is_counted_where_it_is_missing() -> Result<()> {
     })?;
     assert_eq!(taken(&watch), "g=1 2");
 
-    let watch = table.watch_with("", WatchOptions::new().capacity_bytes(1000))?;
+    let watch = table.watch_with("", WatchOptions::new().capacity(1000))?;
     table.upsert("a", "v".repeat(500))?;
     table.upsert("b", "v".repeat(500))?;
     table.upsert("c", "1")?;
