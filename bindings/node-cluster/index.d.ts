@@ -77,9 +77,10 @@ export interface ConnectOptions {
    * `{ '172.17.0.2:6379': 'localhost:7000' }`. A host alone stands for all its ports.
    */
   addresses?: Record<string, string>
+  /** The authority to trust in place of the system's, as PEM. */
   tlsAuthority?: string | Uint8Array
-  tlsCertificate?: string | Uint8Array
-  tlsKey?: string | Uint8Array
+  /** A certificate and its key, as PEM. */
+  tlsIdentity?: readonly [certificate: string | Uint8Array, key: string | Uint8Array]
 }
 
 export interface WriteOptions {

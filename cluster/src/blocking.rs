@@ -6,7 +6,7 @@
 //! let store = connect("redis://localhost:7000")?;
 //! let users = store.table("users", IndexKind::Hash)?;
 //! users.insert("ada", "1815")?;
-//! for pair in store.table("log", IndexKind::Sorted)?.scan_prefix("2026-")? {
+//! for pair in store.table("log", IndexKind::Sorted)?.prefix("2026-")? {
 //!     let (key, value) = pair?;
 //! }
 //! # Ok::<(), twindex_cluster::Error>(())
@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use twindex::{Change, IndexKind, TableOptions, Write};
+use twindex_cache::Ttl;
 
 use crate::error::{Error, Result};
 use crate::near::NearStats;
 use crate::options::Options;
 use crate::pairs::{Pair, Pairs, Swap};
-use crate::table::Expiry;
 
 /// So many times a process that uses this may be forked by one that was forked.
 const FORKS: usize = 32;
@@ -174,15 +174,15 @@ methods! { Table, self: &Self;
     wait len() -> Result<u64>;
     wait is_empty() -> Result<bool>;
     wait clear() -> Result<()>;
-    wait ttl(key: impl AsRef<[u8]>) -> Result<Expiry>;
-    wait expire(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool>;
-    at_once scan_prefix(prefix: impl AsRef<[u8]>) -> Result<Scan>;
+    wait ttl(key: impl AsRef<[u8]>) -> Result<Ttl>;
+    wait touch(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool>;
+    at_once prefix(prefix: impl AsRef<[u8]>) -> Result<Scan>;
 }
 
 impl Table {
-    /// See [`Table::walk`](crate::Table::walk).
+    /// See [`Table::iter`](crate::Table::iter).
     pub fn iter(&self) -> Walk {
-        Walk(self.0.walk())
+        Walk(self.0.iter())
     }
 
     /// See [`Table::cursor`](crate::Table::cursor).

@@ -9,7 +9,7 @@
 //! users.insert("ada", "1815").await?; // true; false where the key is there, and nothing changes
 //! assert_eq!(users.select("ada").await?.as_deref(), Some(b"1815".as_slice()));
 //! let log = store.table("log", IndexKind::Sorted).await?;
-//! let mut november = log.scan_prefix("2026-11-")?;
+//! let mut november = log.prefix("2026-11-")?;
 //! while let Some((key, value)) = november.next().await? {}
 //! # Ok(())
 //! # }
@@ -49,6 +49,7 @@ mod unlink;
 mod walk;
 
 pub use twindex::{Change, Error as EngineError, IndexKind, TableOptions, Write, prefix_range};
+pub use twindex_cache::Ttl;
 
 pub use crate::batch::Batch;
 pub use crate::cursor::{Cursor, Scan};
@@ -59,5 +60,5 @@ pub use crate::near::NearStats;
 pub use crate::options::Options;
 pub use crate::pairs::{Pair, Swap};
 pub use crate::store::{Store, connect};
-pub use crate::table::{Expiry, Table};
+pub use crate::table::Table;
 pub use crate::walk::Walk;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use redis::Value;
 use twindex::{Change, IndexKind, MAX_KEY_BYTES, Write};
+use twindex_cache::Ttl;
 
 use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
@@ -20,17 +21,6 @@ use crate::shared::Shared;
 use crate::unlink::unlink;
 use crate::walk::Walk;
 use crate::{hash, sorted};
-
-/// When a pair of a hash table expires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expiry {
-    /// There is no such pair.
-    Absent,
-    /// It does not expire.
-    Never,
-    /// It expires after this time.
-    After(Duration),
-}
 
 /// A table in the cluster. Clones are handles of the same table.
 ///
@@ -485,7 +475,7 @@ impl Table {
     pub async fn len(&self) -> Result<u64> {
         let Some(layout) = self.reading()? else { return Ok(0) };
         if self.is_hash() {
-            return self.walk().count().await;
+            return self.iter().count().await;
         }
         let mut sum = 0;
         for reply in self.shared.router.all(sorted::lengths(&layout), Kind::Read).await? {
@@ -498,34 +488,35 @@ impl Table {
     /// Whether there are no pairs.
     pub async fn is_empty(&self) -> Result<bool> {
         if self.is_hash() {
-            return Ok(self.walk().next().await?.is_none());
+            return Ok(self.iter().next().await?.is_none());
         }
         Ok(self.len().await? == 0)
     }
 
     /// All pairs, in the order of their keys if the table is sorted. A hash table walks over all keys of all servers; a pair
     /// whose slot is moved to another server meanwhile may be left out.
-    pub fn walk(&self) -> Walk {
+    #[expect(clippy::iter_not_returning_iterator, reason = "its pairs are awaited")]
+    pub fn iter(&self) -> Walk {
         Walk::new(self.shared.clone(), self.state.clone())
     }
 
     // --- expiry
 
-    /// When a pair of a hash table expires.
-    pub async fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Expiry> {
+    /// How long a pair of a hash table still lives.
+    pub async fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Ttl> {
         self.needs(IndexKind::Hash)?;
-        let Some(layout) = self.reading()? else { return Ok(Expiry::Absent) };
+        let Some(layout) = self.reading()? else { return Ok(Ttl::Absent) };
         let op = hash::time_to_live(&layout, key.as_ref());
         match self.shared.router.one(op, Kind::Read).await?.accepted()? {
-            Value::Int(-2) => Ok(Expiry::Absent),
-            Value::Int(millis @ 0..) => Ok(Expiry::After(Duration::from_millis(millis.unsigned_abs()))),
-            Value::Int(_) => Ok(Expiry::Never),
+            Value::Int(-2) => Ok(Ttl::Absent),
+            Value::Int(millis @ 0..) => Ok(Ttl::Left(Duration::from_millis(millis.unsigned_abs()))),
+            Value::Int(_) => Ok(Ttl::Forever),
             _ => Err(Error::unexpected("time")),
         }
     }
 
-    /// Lets a pair of a hash table expire after this time, or never; whether that changed it.
-    pub async fn expire(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+    /// Gives a pair of a hash table a new time to live, or none; whether that changed it.
+    pub async fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         self.needs(IndexKind::Hash)?;
         let key = key.as_ref();
         let op = |layout: &Layout, key: &&[u8]| hash::expire(layout, key, ttl);
@@ -550,7 +541,7 @@ impl Table {
     }
 
     /// The pairs of a sorted table whose keys begin so.
-    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
         let (lower, upper) = twindex::prefix_range(prefix.as_ref());
         self.scan((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
     }

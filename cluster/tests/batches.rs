@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use twindex_cluster::{Error, Expiry, IndexKind, Options, Store, Table};
+use twindex_cluster::{Error, IndexKind, Options, Store, Table, Ttl};
 use twindex_servers::{Cluster, Result, Server};
 
 async fn open(url: &str, partitions: u16) -> Result<(Store, Table, Table)> {
@@ -14,7 +14,7 @@ async fn open(url: &str, partitions: u16) -> Result<(Store, Table, Table)> {
 
 async fn pairs(table: &Table) -> Result<Vec<(String, String)>> {
     let mut pairs = Vec::new();
-    for (key, value) in table.walk().all().await? {
+    for (key, value) in table.iter().all().await? {
         pairs.push((String::from_utf8(key)?, String::from_utf8(value)?));
     }
     pairs.sort();
@@ -69,7 +69,7 @@ async fn a_batch_that_fails_does_nothing() -> Result<()> {
     for table in [&hash, &sorted] {
         table.upsert_many(&[("a", "1"), ("text", "x"), ("most", "9223372036854775807")]).await?;
     }
-    hash.expire("a", Some(Duration::from_secs(100))).await?;
+    hash.touch("a", Some(Duration::from_secs(100))).await?;
     let before = (pairs(&hash).await?, pairs(&sorted).await?);
     for (key, code) in [("text", "TWINDEX_NOT_AN_INTEGER"), ("most", "TWINDEX_OVERFLOW")] {
         for last in [&hash, &sorted] {
@@ -85,7 +85,7 @@ async fn a_batch_that_fails_does_nothing() -> Result<()> {
             let error = batch.commit().await.expect_err("no integer");
             assert_eq!(error.code(), code, "{error}");
             assert_eq!((pairs(&hash).await?, pairs(&sorted).await?), before);
-            assert!(matches!(hash.ttl("a").await?, Expiry::After(_)), "times to live come back too");
+            assert!(matches!(hash.ttl("a").await?, Ttl::Left(_)), "times to live come back too");
             assert_eq!(sorted.scan(..)?.all().await?.len(), 3);
         }
     }

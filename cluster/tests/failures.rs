@@ -83,7 +83,7 @@ async fn write(number: usize, table: Table, stop: Arc<AtomicBool>, told: Arc<Mut
 
 /// Checks a table against what the writers were told; how many acknowledged writes are lost.
 async fn check(table: &Table, told: &Told, before: Option<Instant>) -> Result<usize> {
-    let mut pairs = table.walk().all().await?;
+    let mut pairs = table.iter().all().await?;
     if table.index() == IndexKind::Sorted {
         assert!(pairs.is_sorted_by(|one, two| one.0 < two.0), "in order, and nothing twice");
     } else {
@@ -141,7 +141,7 @@ async fn nothing_is_lost_or_doubled_where_slots_move() -> Result<()> {
             let from = cluster.master_of(slot)?;
             cluster.move_slot(slot, (from + 1) % 3)?;
             if table.index() == IndexKind::Sorted {
-                let found = table.scan_prefix("kept ")?.all().await?;
+                let found = table.prefix("kept ")?.all().await?;
                 let found: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
                 assert!(found.iter().eq(kept.iter().map(String::as_bytes)), "{} of 2000", found.len());
             }
@@ -204,7 +204,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
             }
             let walks = async {
                 table.len().await.map(drop).expect_err("len");
-                table.walk().all().await.map(drop).expect_err("walk");
+                table.iter().all().await.map(drop).expect_err("walk");
                 table.clear().await.expect_err("clear")
             };
             let error = tokio::time::timeout(Duration::from_secs(30), walks).await.expect("walks end");

@@ -260,7 +260,7 @@ async fn pairs_that_the_server_expires_are_forgotten() -> Result<()> {
     let other = plain(&server.url(), IndexKind::Hash).await;
     other.upsert("a", "1").await?;
     shows(&table, "a", Some("1")).await;
-    other.expire("a", Some(Duration::from_millis(50))).await?;
+    other.touch("a", Some(Duration::from_millis(50))).await?;
     shows(&table, "a", None).await;
     Ok(())
 }

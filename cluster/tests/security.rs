@@ -40,15 +40,15 @@ async fn use_store(store: &Store) -> Result<()> {
         assert!(table.compare_and_swap("key009", Some(b"14"), None).await?);
         assert!(table.delete("key010").await?);
         assert_eq!(table.len().await?, 198);
-        let mut pairs = table.walk().all().await?;
+        let mut pairs = table.iter().all().await?;
         pairs.sort();
         assert_eq!(pairs[9], (b"key011".to_vec(), b"11".to_vec()));
         if index == IndexKind::Hash {
             table.with_ttl(Duration::from_secs(9))?.upsert("brief", "1").await?;
-            assert!(matches!(table.ttl("brief").await?, twindex_cluster::Expiry::After(_)));
-            assert!(table.expire("brief", None).await?);
+            assert!(matches!(table.ttl("brief").await?, twindex_cluster::Ttl::Left(_)));
+            assert!(table.touch("brief", None).await?);
         } else {
-            assert_eq!(table.scan_prefix("key01")?.rev().limit(1).all().await?[0].0, b"key019");
+            assert_eq!(table.prefix("key01")?.rev().limit(1).all().await?[0].0, b"key019");
         }
         table.clear().await?;
         assert!(store.drop_table(index.name()).await?);

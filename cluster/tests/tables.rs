@@ -5,7 +5,7 @@ mod waiting;
 
 use std::time::Duration;
 
-use twindex_cluster::{Expiry, IndexKind, Options, Store, TableOptions};
+use twindex_cluster::{IndexKind, Options, Store, TableOptions, Ttl};
 use twindex_servers::{Cluster, Result, Server};
 use waiting::eventually;
 
@@ -23,19 +23,19 @@ async fn pairs_of_hash_tables_expire_when_told_to() -> Result<()> {
     assert!(brief.insert("a", "1").await?);
     assert!(!brief.insert("a", "2").await?);
     assert!(table.insert("b", "2").await?);
-    assert!(matches!(table.ttl("a").await?, Expiry::After(left) if left <= Duration::from_millis(300)));
-    assert_eq!(table.ttl("b").await?, Expiry::Never);
-    assert_eq!(table.ttl("c").await?, Expiry::Absent);
+    assert!(matches!(table.ttl("a").await?, Ttl::Left(left) if left <= Duration::from_millis(300)));
+    assert_eq!(table.ttl("b").await?, Ttl::Forever);
+    assert_eq!(table.ttl("c").await?, Ttl::Absent);
     assert_eq!(brief.increment("n", 1).await?, 1);
-    assert_eq!(table.ttl("n").await?, Expiry::Never);
+    assert_eq!(table.ttl("n").await?, Ttl::Forever);
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(table.select("a").await?, None);
-    assert!(table.expire("b", Some(Duration::from_secs(100))).await?);
+    assert!(table.touch("b", Some(Duration::from_secs(100))).await?);
     assert!(table.compare_and_swap("b", Some(b"2"), Some(b"3")).await?);
-    assert!(matches!(table.ttl("b").await?, Expiry::After(_)), "a swap keeps the time to live");
-    assert!(table.expire("b", None).await?);
-    assert_eq!(table.ttl("b").await?, Expiry::Never);
-    assert!(!table.expire("c", Some(Duration::from_secs(1))).await?);
+    assert!(matches!(table.ttl("b").await?, Ttl::Left(_)), "a swap keeps the time to live");
+    assert!(table.touch("b", None).await?);
+    assert_eq!(table.ttl("b").await?, Ttl::Forever);
+    assert!(!table.touch("c", Some(Duration::from_secs(1))).await?);
     let sorted = store.table("s", IndexKind::Sorted).await?;
     assert_eq!(
         sorted.with_ttl(Duration::from_secs(1)).expect_err("a sorted table").code(),
@@ -184,7 +184,7 @@ async fn large_tables_are_scanned_whole_and_in_order() -> Result<()> {
     }
     pairs.sort_unstable();
     let sorted: Vec<_> = pairs.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-    assert!(table.walk().all().await? == sorted);
+    assert!(table.iter().all().await? == sorted);
     let mut reversed = table.scan(..)?.rev().all().await?;
     reversed.reverse();
     assert!(reversed == sorted);
@@ -210,12 +210,12 @@ async fn long_values_come_in_short_pages() -> Result<()> {
         let pairs: Vec<_> = (0..60_u8).map(|number| ([number], vec![number; 1 << 20])).collect();
         table.upsert_many(&pairs).await?;
         let before = sent()?;
-        let mut walk = table.walk();
+        let mut walk = table.iter();
         let mut found = vec![walk.next().await?.ok_or("a pair")?];
         assert!(sent()? - before < 25 << 20, "{} bytes for the first pair", sent()? - before);
         found.extend(walk.all().await?);
         found.sort();
-        let some = table.walk().next_many(1000).await?;
+        let some = table.iter().next_many(1000).await?;
         assert!(!some.is_empty() && some.len() <= 32, "{} long pairs at once", some.len());
         assert!(found.len() == 60 && found.iter().zip(&pairs).all(|(found, pair)| found.1 == pair.1));
         if index == IndexKind::Sorted {

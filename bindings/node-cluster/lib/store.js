@@ -11,13 +11,18 @@ import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } 
 import { Table } from './table.js'
 
 const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
-const PEMS = ['tlsAuthority', 'tlsCertificate', 'tlsKey']
 const MOST_PARTITIONS = 1024
 const MOST_REPLICAS = 1000
 const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers', 'channels']
 
+function readPem(pem, name) {
+  if (typeof pem === 'string') return Buffer.from(pem)
+  if (!(pem instanceof Uint8Array)) throw typeError(`${name} is PEM, a string or bytes`, pem)
+  return pem
+}
+
 function readGiven(options) {
-  const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', ...TIMES, ...PEMS]
+  const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', 'tlsAuthority', 'tlsIdentity', ...TIMES]
   const given = { ...readOptions(options, 'connect', names) }
   if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
   if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')
@@ -38,14 +43,12 @@ function readGiven(options) {
     given.addresses = Object.entries(given.addresses)
     for (const reached of given.addresses.flat()) readString(reached, 'an address')
   }
-  for (const name of PEMS) {
-    if (typeof given[name] === 'string') given[name] = Buffer.from(given[name])
-    if (given[name] !== undefined && !(given[name] instanceof Uint8Array)) {
-      throw typeError(`${name} is PEM, a string or bytes`, given[name])
+  if (given.tlsAuthority !== undefined) given.tlsAuthority = readPem(given.tlsAuthority, 'tlsAuthority')
+  if (given.tlsIdentity !== undefined) {
+    if (!Array.isArray(given.tlsIdentity) || given.tlsIdentity.length !== 2) {
+      throw typeError('tlsIdentity is a pair of a certificate and its key', given.tlsIdentity)
     }
-  }
-  if ((given.tlsCertificate === undefined) !== (given.tlsKey === undefined)) {
-    throw rangeError('tlsCertificate and tlsKey are given together')
+    given.tlsIdentity = given.tlsIdentity.map((pem) => readPem(pem, 'tlsIdentity'))
   }
   return given
 }

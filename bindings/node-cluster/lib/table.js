@@ -219,7 +219,7 @@ export class Table {
 
   async touch(key, ttl) {
     const time = readTime(ttl, 'a time to live')
-    return wait(() => this.#native.expire(this.#key(key), time))
+    return wait(() => this.#native.touch(this.#key(key), time))
   }
 
   expire() {

@@ -29,8 +29,8 @@ pub struct Given {
     /// Announced addresses, each with where it is reached.
     pub addresses: Option<Vec<Vec<String>>>,
     pub tls_authority: Option<Uint8Array>,
-    pub tls_certificate: Option<Uint8Array>,
-    pub tls_key: Option<Uint8Array>,
+    /// A certificate and its key.
+    pub tls_identity: Option<Vec<Uint8Array>>,
 }
 
 /// What sets one of the times.
@@ -73,7 +73,7 @@ fn options(given: Given) -> Options {
     if let Some(pem) = &given.tls_authority {
         options = options.tls_authority(pem);
     }
-    if let (Some(certificate), Some(key)) = (&given.tls_certificate, &given.tls_key) {
+    if let Some([certificate, key]) = given.tls_identity.as_deref() {
         options = options.tls_identity(certificate, key);
     }
     options

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use napi::bindgen_prelude::{BigInt, Buffer, Env, PromiseRaw, Uint8Array};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
-use twindex_cluster::{Expiry, Table, Write};
+use twindex_cluster::{Ttl, Table, Write};
 
 use crate::answer::{answer, millis, now, owned};
 use crate::cursor::{NativeCursor, NativePairs};
@@ -162,22 +162,22 @@ impl NativeTable {
         let (table, key) = (self.0.clone(), key.to_vec());
         answer(env, async move {
             Ok(match table.ttl(key).await? {
-                Expiry::Absent => None,
-                Expiry::Never => Some(-1.0),
-                Expiry::After(left) => Some(left.as_secs_f64() * 1000.0),
+                Ttl::Absent => None,
+                Ttl::Forever => Some(-1.0),
+                Ttl::Left(left) => Some(left.as_secs_f64() * 1000.0),
             })
         })
     }
 
     #[napi]
-    pub fn expire<'e>(
+    pub fn touch<'e>(
         &self,
         env: &'e Env,
         key: Uint8Array,
         ttl: Option<f64>,
     ) -> Result<PromiseRaw<'e, bool>> {
         let (table, key) = (self.0.clone(), key.to_vec());
-        answer(env, async move { table.expire(key, ttl.map(millis)).await })
+        answer(env, async move { table.touch(key, ttl.map(millis)).await })
     }
 
     #[napi]
@@ -196,6 +196,6 @@ impl NativeTable {
 
     #[napi]
     pub fn walk(&self) -> NativePairs {
-        NativePairs::new(self.0.walk())
+        NativePairs::new(self.0.iter())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use twindex_cluster::{Error, Expiry, Write};
+use twindex_cluster::{Error, Ttl, Write};
 
 use crate::answer::{Mode, Then, answer, now};
 use crate::cursor::{Cursor, Pairs};
@@ -99,7 +99,7 @@ verbs!(
     contains_many(keys: Vec<Bytes>),
     increment(key: Bytes, by: i64),
     increment_many(amounts: Vec<(Bytes, i64)>),
-    expire(key: Bytes, ttl: Option<Duration>)
+    touch(key: Bytes, ttl: Option<Duration>)
 );
 
 #[pymethods]
@@ -162,9 +162,9 @@ impl Table {
         let table = self.inner.clone();
         answer(py, self.mode, then, async move {
             Ok(match table.ttl(key).await? {
-                Expiry::Absent => None,
-                Expiry::Never => Some(-1.0),
-                Expiry::After(left) => Some(left.as_secs_f64()),
+                Ttl::Absent => None,
+                Ttl::Forever => Some(-1.0),
+                Ttl::Left(left) => Some(left.as_secs_f64()),
             })
         })
     }
@@ -191,7 +191,7 @@ impl Table {
     }
 
     fn walk(&self) -> Pairs {
-        Pairs::new(self.inner.walk(), self.mode)
+        Pairs::new(self.inner.iter(), self.mode)
     }
 }
 

@@ -117,6 +117,16 @@ def test_pop_and_setdefault_have_one_winner(url: str, namespace: str) -> None:
         store.close()
 
 
+def test_close_is_awaited_for_asyncio(url: str, namespace: str) -> None:
+    async def main() -> None:
+        store = await twindex.aio.connect(url, namespace=namespace)
+        await store.close()
+        with pytest.raises(twindex.ClosedError):
+            await store.tables()
+
+    asyncio.run(main())
+
+
 def test_a_cancelled_call_leaves_the_cursor_where_it_was(url: str, namespace: str) -> None:
     async def main() -> None:
         async with await twindex.aio.connect(url, namespace=namespace) as store:

@@ -249,7 +249,7 @@ class Verbs(Connected):
 
     def touch(self, key, ttl, /):
         """Let a pair of a hash table live this many seconds, or forever with None; whether that changed it."""
-        return self._native.expire(self._coder.key(key), lifetime(ttl))
+        return self._native.touch(self._coder.key(key), lifetime(ttl))
 
     # --- scans
 

@@ -124,5 +124,9 @@ class Store(Stores):
     async def __aenter__(self):
         return self
 
+    async def close(self):
+        """Close the connections: every use of the store and its tables fails from then on."""
+        Stores.close(self)
+
     async def __aexit__(self, *_):
-        self.close()
+        await self.close()
