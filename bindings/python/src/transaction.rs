@@ -27,7 +27,7 @@ use crate::shared::{Shared, not_copied};
 use crate::table::Table;
 use crate::table::reads::range_reads;
 use crate::table::verbs::table_writes;
-use crate::verbs::{Engine, encode_amounts, encode_pairs, in_turns, key_reads, shared_verbs, updates};
+use crate::verbs::{Engine, encode_amounts, encode_pairs, key_reads, shared_verbs, updates};
 
 /// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
 /// `Store.transaction` makes one.
@@ -298,20 +298,6 @@ impl Part {
         pairs.iter().map(|(key, value)| self.write(write, key, value)).collect()
     }
 
-    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
-        self.ask(key, new.map_or(0, <[u8]>::len))?;
-        self.running.with(|transaction| {
-            if transaction.select(&self.table, key)?.as_deref() != expected {
-                return Ok(false);
-            }
-            match new {
-                Some(value) => transaction.upsert(&self.table, key, value)?,
-                None => transaction.delete(&self.table, key).map(drop)?,
-            }
-            Ok(true)
-        })
-    }
-
     fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
         check_keys(swaps.iter().map(|(key, ..)| key))?;
         swaps
@@ -323,6 +309,8 @@ impl Part {
 
 impl Engine for Part {
     type Error = Failure;
+
+    const TURN: (usize, usize) = (AT_ONCE, AT_ONCE << 10);
 
     fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(Write::Upsert, key, value).map(drop)
@@ -343,6 +331,20 @@ impl Engine for Part {
 
     fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
         self.running.with(|transaction| transaction.increment(&self.table, key, by))
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.ask(key, new.map_or(0, <[u8]>::len))?;
+        self.running.with(|transaction| {
+            if transaction.select(&self.table, key)?.as_deref() != expected {
+                return Ok(false);
+            }
+            match new {
+                Some(value) => transaction.upsert(&self.table, key, value)?,
+                None => transaction.delete(&self.table, key).map(drop)?,
+            }
+            Ok(true)
+        })
     }
 
     fn set_many(&self, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
@@ -380,19 +382,6 @@ impl TransactionTable {
         py.detach(|| write(part))
     }
 
-    fn in_turns<T: Sync, R: Send>(
-        &self,
-        py: Python<'_>,
-        items: &[T],
-        bytes: impl Fn(&T) -> usize,
-        work: impl Sync + Fn(&Part, &[T]) -> Result<Vec<R>>,
-    ) -> Result<Vec<R>> {
-        in_turns(py, items, (AT_ONCE, AT_ONCE << 10), bytes, |items| {
-            let part = self.open()?;
-            py.detach(|| work(part, items))
-        })
-    }
-
     fn read(&self, py: Python<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let part = self.open()?;
         py.detach(|| part.select(key))
@@ -404,40 +393,14 @@ impl TransactionTable {
         found.map(|value| self.codecs.values.decode(py, &value)).transpose()
     }
 
-    fn stored(&self, key: &Encoded<'_>) -> Result<Option<Vec<u8>>> {
-        Python::attach(|py| self.read(py, key.as_ref()))
+    fn stored(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Python::attach(|py| self.read(py, key))
     }
 
     fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
         self.in_turns(py, keys, Encoded::len, |part, keys| {
             keys.iter().map(|key| Ok(part.select(key.as_ref())?.is_some())).collect()
         })
-    }
-
-    fn swap(
-        &self,
-        py: Python<'_>,
-        key: &Encoded<'_>,
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Result<bool> {
-        self.write(py, 0, |part| part.compare_and_swap(key.as_ref(), expected, new))
-    }
-
-    fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
-        while let Some(bytes) = self.read(py, key)? {
-            let value = self.codecs.values.decode(py, &bytes)?;
-            if self.take_out(py, key, &bytes)? {
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Removes a pair that was read, unless another thread wrote it in between.
-    fn take_out(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<bool> {
-        py.check_signals()?;
-        self.change(py, 0, |part| part.compare_and_swap(key, Some(value), None))
     }
 
     fn stored_pairs(
@@ -488,10 +451,15 @@ impl TransactionTable {
     fn end<'py>(&self, py: Python<'py>, down: bool, removes: bool) -> Result<Option<Pair<'py>>> {
         while let Some(stored) = self.stored_pairs(py, &Range::default(), down, 1)?.pop() {
             let pair = self.decode(py, &stored)?;
-            // By its bytes: a codec may encode the key otherwise.
-            if !removes || self.take_out(py, &stored.0, &stored.1)? {
+            if !removes {
                 return Ok(Some(pair));
             }
+            // By its bytes: a codec may encode the key otherwise.
+            let (key, value) = (&stored.0, Some(&*stored.1));
+            if self.change(py, 0, |part| part.compare_and_swap(key, value, None))? {
+                return Ok(Some(pair));
+            }
+            py.check_signals()?;
         }
         Ok(None)
     }

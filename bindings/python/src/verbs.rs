@@ -15,6 +15,11 @@ use crate::memory::check_memory;
 pub(crate) trait Engine: Sync {
     type Error;
 
+    /// So many items at a time are worked on, and signals looked for in between, or as many as have so many bytes.
+    const TURN: (usize, usize);
+    /// Whether an absent key is removed too.
+    const REMOVES_ABSENT: bool = false;
+
     /// Gives the key this value, present or not.
     fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
     /// Adds the pair where the key is absent; whether it was.
@@ -23,6 +28,13 @@ pub(crate) trait Engine: Sync {
     /// Writes nothing, where that may be written.
     fn leave(&self, key: &[u8]) -> Result<bool, Self::Error>;
     fn increment(&self, key: &[u8], by: i64) -> Result<i64, Self::Error>;
+    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+    fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, Self::Error>;
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>, Self::Error>;
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>, Self::Error>;
@@ -102,7 +114,7 @@ macro_rules! mapping_reads {
     };
 }
 
-/// Gives a class the writes. It has `find`, `remove`, `stored`, `swap`, `change`, `in_turns` and `codecs`.
+/// Gives a class the writes. It has `find`, `stored`, `change` and `codecs`.
 macro_rules! shared_verbs {
     ($class:ident, $engine:ty) => {
         impl $class {
@@ -130,6 +142,47 @@ macro_rules! shared_verbs {
                 self.change(py, bytes, write)
             }
 
+            /// Does `work` with all items outside the interpreter, some at a time.
+            pub(super) fn in_turns<T: Sync, R: Send>(
+                &self,
+                py: Python<'_>,
+                items: &[T],
+                bytes: impl Fn(&T) -> usize,
+                work: impl Sync + Fn(&$engine, &[T]) -> std::result::Result<Vec<R>, <$engine as Engine>::Error>,
+            ) -> Result<Vec<R>> {
+                crate::verbs::in_turns(py, items, <$engine as Engine>::TURN, bytes, |items| {
+                    self.change(py, usize::MAX, |pairs| work(pairs, items))
+                })
+            }
+
+            /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+            pub(super) fn swap(
+                &self,
+                py: Python<'_>,
+                key: &[u8],
+                expected: Option<&[u8]>,
+                new: Option<&[u8]>,
+            ) -> Result<bool> {
+                let bytes = new.map_or(0, <[u8]>::len);
+                self.write(py, bytes, |pairs| Engine::compare_and_swap(pairs, key, expected, new))
+            }
+
+            /// Removes the pair and returns its value. A value that cannot be read stays.
+            pub(super) fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
+                loop {
+                    let bytes = self.stored(key)?;
+                    if bytes.is_none() && !<$engine as Engine>::REMOVES_ABSENT {
+                        return Ok(None);
+                    }
+                    let bytes = bytes.as_deref();
+                    let value = bytes.map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
+                    if self.change(py, 0, |pairs| Engine::compare_and_swap(pairs, key, bytes, None))? {
+                        return Ok(value);
+                    }
+                    py.check_signals()?;
+                }
+            }
+
             /// One try at `alter`; `None` where another write came in between.
             fn try_alter(
                 &self,
@@ -140,7 +193,7 @@ macro_rules! shared_verbs {
                 use crate::returned::Returned;
 
                 let py = change.py();
-                let bytes = self.stored(key)?;
+                let bytes = self.stored(key.as_ref())?;
                 let value = match &bytes {
                     Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
                     None => default.cloned(),
@@ -158,7 +211,7 @@ macro_rules! shared_verbs {
                         .write(py, bytes, |pairs| Engine::leave(pairs, key.as_ref()))
                         .map(Some);
                 }
-                Ok(self.swap(py, key, old, new)?.then_some(true))
+                Ok(self.swap(py, key.as_ref(), old, new)?.then_some(true))
             }
         }
 
@@ -327,7 +380,8 @@ macro_rules! shared_verbs {
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
                 let expected = self.codecs.values.encode_present(expected)?;
                 let new = self.codecs.values.encode_present(new)?;
-                self.swap(py, &key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
+                let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
+                self.swap(py, key.as_ref(), expected, new)
             }
         }
     };

@@ -12,19 +12,6 @@ use crate::objects::Pair;
 use crate::scan::{Scan, Yields};
 
 impl Cache {
-    /// Removes the pair and returns its value. A value that cannot be read stays.
-    pub(super) fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
-        loop {
-            let bytes = self.open()?.peek(key);
-            let value = bytes.as_deref().map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
-            // An absent key is removed too: what is being computed for it is not kept then.
-            if self.change(py, 0, |cache| cache.compare_and_swap(key, bytes.as_deref(), None))? {
-                return Ok(value);
-            }
-            py.check_signals()?;
-        }
-    }
-
     fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
         check_memory()?;
         Ok(Scan::over_cache(self.open()?, self.codecs.clone_ref(py), yields))

@@ -20,7 +20,7 @@ use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
 use self::pairs::Pairs;
 use crate::attached::Attached;
-use crate::codec::{Codecs, Encoded};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
@@ -118,19 +118,8 @@ impl Cache {
     }
 
     /// The value of an encoded key.
-    fn stored(&self, key: &Encoded<'_>) -> Result<Option<Vec<u8>>> {
+    fn stored(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.open()?.peek(key))
-    }
-
-    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
-    fn swap(
-        &self,
-        py: Python<'_>,
-        key: impl Send + AsRef<[u8]>,
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Result<bool> {
-        self.write(py, new.map_or(0, <[u8]>::len), |cache| cache.compare_and_swap(key, expected, new))
     }
 }
 

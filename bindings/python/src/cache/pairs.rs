@@ -6,6 +6,7 @@ use twindex_cache::{Cache, CacheOptions, Error, Result};
 
 use crate::codec::Encoded;
 use crate::fork::Inherited;
+use crate::interrupts::AT_ONCE;
 use crate::verbs::Engine;
 
 /// A cache. In a child of `fork`, where nobody may use that of the parent, it is a new and empty one.
@@ -46,6 +47,10 @@ fn kept(is_kept: bool, key: &[u8], value: &[u8]) -> Result<()> {
 impl Engine for Cache {
     type Error = Error;
 
+    const TURN: (usize, usize) = (AT_ONCE, 16 << 20);
+    // What is being computed for it is not kept then.
+    const REMOVES_ABSENT: bool = true;
+
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
         kept(self.insert(key, value)?, key, value)
@@ -67,6 +72,10 @@ impl Engine for Cache {
     #[inline]
     fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
         self.increment(key, by)
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.compare_and_swap(key, expected, new)
     }
 
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>> {

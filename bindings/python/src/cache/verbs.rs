@@ -16,12 +16,7 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::verbs::{
-    Engine, encode_amounts, encode_pairs, in_turns, key_reads, mapping_reads, shared_verbs, updates,
-};
-
-/// Signals are looked for whenever so many bytes were written, or so many items.
-const BYTES_AT_ONCE: usize = 16 << 20;
+use crate::verbs::{Engine, encode_amounts, encode_pairs, key_reads, mapping_reads, shared_verbs, updates};
 
 key_reads!(Cache);
 mapping_reads!(Cache);
@@ -103,23 +98,6 @@ puts! {
     upsert_many;
 }
 
-impl Cache {
-    /// Does `work` with all items outside the interpreter, some at a time.
-    fn in_turns<T: Sync, R: Send>(
-        &self,
-        py: Python<'_>,
-        items: &[T],
-        bytes: impl Fn(&T) -> usize,
-        work: impl Sync + Fn(&twindex_cache::Cache, &[T]) -> twindex_cache::Result<Vec<R>>,
-    ) -> Result<Vec<R>> {
-        in_turns(py, items, (AT_ONCE, BYTES_AT_ONCE), bytes, |part| {
-            let cache = self.open()?;
-            let done = py.detach(|| work(cache, part));
-            Ok(self.told(done)??)
-        })
-    }
-}
-
 #[pymethods]
 impl Cache {
     /// The value of each key, None for those that are absent.
@@ -188,7 +166,7 @@ impl Cache {
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        match self.stored(&self.codecs.keys.encode_sought(key)?)? {
+        match self.stored(self.codecs.keys.encode_sought(key)?.as_ref())? {
             Some(value) => self.codecs.values.decode(key.py(), &value).map(Some),
             None => Ok(default),
         }

@@ -1,38 +1,12 @@
-//! The verbs for many keys, which work outside the interpreter.
+//! Deletion of ranges.
 
 use pyo3::prelude::*;
 
 use super::Table;
 use crate::error::Result;
-use crate::interrupts::AT_ONCE;
-use crate::progress::check_not_telling;
 use crate::range::Range;
-use crate::verbs::in_turns;
-
-/// So many pairs at a time are written outside the interpreter, and signals looked for in between: each of these turns is a
-/// record on disk where writes wait for it, so that they are not to be many.
-const WRITTEN_AT_ONCE: usize = 4 * AT_ONCE;
-/// Or as many as have so many bytes.
-const WRITTEN_BYTES: usize = 16 << 20;
 
 impl Table {
-    /// Does `work` with all items outside the interpreter, some at a time.
-    pub(super) fn in_turns<T: Sync, R: Send>(
-        &self,
-        py: Python<'_>,
-        items: &[T],
-        bytes: impl Fn(&T) -> usize,
-        work: impl Sync + Fn(&twindex_durable::Table, &[T]) -> twindex_durable::Result<Vec<R>>,
-    ) -> Result<Vec<R>> {
-        in_turns(py, items, (WRITTEN_AT_ONCE, WRITTEN_BYTES), bytes, |part| {
-            let table = self.open()?;
-            if table.may_wait() {
-                check_not_telling()?;
-            }
-            Ok(py.detach(|| work(table, part))?)
-        })
-    }
-
     /// Removes the pairs of a range, and looks for signals in between.
     fn delete_all(&self, py: Python<'_>, range: &Range<'_, '_>) -> Result<usize> {
         let (mut cursor, mut removed) = (range.cursor(self.reader()?, &self.codecs.keys)?, 0);

@@ -10,18 +10,6 @@ use crate::error::{self, Result};
 use crate::objects::Pair;
 
 impl Table {
-    /// Removes the pair and returns its value. A value that cannot be read stays.
-    pub(super) fn remove<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
-        loop {
-            let Some(bytes) = self.open()?.in_memory().select_shared(key) else { return Ok(None) };
-            let value = self.codecs.values.decode(py, &bytes)?;
-            if self.change(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
-                return Ok(Some(value));
-            }
-            py.check_signals()?;
-        }
-    }
-
     /// Removes the pair at an end and returns it.
     pub(super) fn pop_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
         let mut cursor = self.reader()?.cursor(..)?;

@@ -152,17 +152,6 @@ impl Table {
         Ok(write(table)?)
     }
 
-    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
-    fn swap(
-        &self,
-        py: Python<'_>,
-        key: impl Send + AsRef<[u8]>,
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Result<bool> {
-        self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(key, expected, new))
-    }
-
     /// Fails where every write does: of a table that was dropped, or that may not be written to.
     fn refuse(&self, py: Python<'_>) -> Result<()> {
         self.swap(py, b"", None, None).map(drop)

@@ -62,7 +62,7 @@ macro_rules! table_reads {
                 }
 
                 /// The value of an encoded key.
-                fn stored(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
+                fn stored(&self, key: &[u8]) -> Result<Option<twindex::Value>> {
                     Ok(self.reader()?.select_shared(key))
                 }
 
@@ -186,7 +186,7 @@ macro_rules! table_reads {
                 /// deleted, and keeps its memory in use for as long as the view is there.
                 #[pyo3(signature = (key, /))]
                 fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
-                    let value = self.stored(&self.codecs.keys.encode_sought(key)?)?;
+                    let value = self.stored(self.codecs.keys.encode_sought(key)?.as_ref())?;
                     value.map(|value| value::view(key.py(), value)).transpose()
                 }
 

@@ -8,11 +8,15 @@ use crate::arguments::{Amount, Given};
 use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
+use crate::interrupts::AT_ONCE;
 use crate::objects::{Flags, Sums};
 use crate::verbs::{Engine, encode_amounts, encode_pairs, shared_verbs, updates};
 
 impl Engine for twindex_durable::Table {
     type Error = twindex_durable::Error;
+
+    // Each of these turns is a record on disk where writes wait for it, so that they are not to be many.
+    const TURN: (usize, usize) = (4 * AT_ONCE, 16 << 20);
 
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<()> {
@@ -36,6 +40,15 @@ impl Engine for twindex_durable::Table {
     #[inline]
     fn increment(&self, key: &[u8], by: i64) -> twindex_durable::Result<i64> {
         self.increment(key, by)
+    }
+
+    fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> twindex_durable::Result<bool> {
+        self.compare_and_swap(key, expected, new)
     }
 
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> twindex_durable::Result<Vec<bool>> {
@@ -166,7 +179,7 @@ macro_rules! table_writes {
                             return Ok(Some(value));
                         }
                         // This refuses what any write refuses.
-                        if self.swap(py, &key, None, None)? {
+                        if self.swap(py, key.as_ref(), None, None)? {
                             return Ok(None);
                         }
                     }
