@@ -348,18 +348,6 @@ def test_msgpack_without_its_package(tmp_path: Path) -> None:
     assert "pip install msgpack" in done.stderr.splitlines()[-1]
 
 
-def test_pickle() -> None:
-    table = twindex.Store().table("t", keys="str", values="pickle")
-    value = OrderedDict(a={1, 2}, b=(3.5, None), c=complex(1, 2))
-    table["key"] = value
-    found = table["key"]
-    assert found == value
-    assert type(found) is OrderedDict
-    assert table.select_many(["key", "x"]) == [value, None]
-    assert table.alter("key", lambda found: {**(found or {}), "d": 4})
-    assert list(table["key"]) == ["a", "b", "c", "d"]
-
-
 def nested(depth: int) -> Any:
     value: Any = 1
     for number in range(depth):

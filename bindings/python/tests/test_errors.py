@@ -63,7 +63,7 @@ CHANGES: Any = twindex.changes
 BATCH = STORE.batch()
 
 
-MISUSES: dict[type[twindex.Error | TypeError], list[tuple[Callable[[], object], str]]] = {
+MISUSES: dict[type[twindex.Error | TypeError | IndexError], list[tuple[Callable[[], object], str]]] = {
     errors.ArgumentTypeError: [
         (lambda: BYTES.insert(42, b""), "key must be bytes.*not int: 42"),
         (lambda: BYTES.insert(b"", 42), "value must be bytes.*not int: 42"),
@@ -101,6 +101,9 @@ MISUSES: dict[type[twindex.Error | TypeError], list[tuple[Callable[[], object], 
     ],
     errors.IntegerOverflowError: [
         (lambda: NUMBERS.increment(0, 2**63), "amount does not fit.*: 9223372036"),
+    ],
+    IndexError: [
+        (lambda: BYTES.peekitem(1), "no pair at position 1"),
     ],
     errors.PairLengthError: [
         (lambda: BYTES.insert_many([(b"a",)]), "groups of 2 items, not of 1: .b'a',"),

@@ -136,17 +136,6 @@ def test_defaults_are_taken_and_returned_as_they_are() -> None:
     assert stored == bytes_table[b"x"] == b"1"
 
 
-def test_popitem_of_a_sorted_table_takes_a_position() -> None:
-    table = texts("sorted", b="2", a="1", c="3", d="4")
-    popped = [table.popitem(), table.popitem(index=0), table.popitem(index=-2)]
-    assert popped == [("d", "4"), ("a", "1"), ("b", "2")]
-    with pytest.raises(IndexError, match="position 1"):
-        table.popitem(index=1)
-    assert table.popitem() == ("c", "3")
-    with pytest.raises(KeyError, match="empty"):
-        table.popitem(index=0)
-
-
 def test_popitem_of_a_hash_table_meets_every_pair_once() -> None:
     table = raw()
     pairs = {b"%d" % number: b"v%d" % number for number in range(5_000)}

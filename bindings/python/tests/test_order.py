@@ -103,23 +103,6 @@ def test_write_of_ends_and_ranges_refuses_what_every_write_refuses(
         write(closed)
 
 
-def test_write_of_ends_and_ranges_is_in_the_log(path: Path) -> None:
-    with twindex.open(path) as store:
-        table = store.table("log", "sorted", keys="tuple", values="int")
-        table.update({(part, number): number for part in "abc" for number in range(5000)})
-        assert (table.take(("a", 0)), table.pop_first(), table.pop_last()) == (
-            0,
-            (("a", 1), 1),
-            (("c", 4999), 4999),
-        )
-        assert (table.delete_prefix(("b",)), table.delete_range(lt=("a", 3000))) == (5000, 2998)
-        expected = dict(table)
-        assert len(expected) == 2000 + 4999
-    with twindex.open(path) as store:
-        again: dict[Any, int] = dict(store.table("log", keys="tuple", values="int"))
-        assert again == expected
-
-
 def test_scan_of_a_limit_reads_no_more() -> None:
     table = log(*range(100))
     scan = table.scan(limit=40)

@@ -211,31 +211,6 @@ def test_snapshot_lives_as_long_as_what_reads_it(store: twindex.Store) -> None:
     assert (store.stats()["snapshots"], store.stats()["kept_bytes"]) == (0, 0)
 
 
-def test_forgotten_readers_take_no_memory(store: twindex.Store) -> None:
-    with store.snapshot() as then:
-        table = then.table("sorted")
-        for _ in range(10_000):
-            table.first()
-            next(table.scan())
-        assert next(table.scan()) == ("00000", 0)
-
-
-def test_threads_read_one_snapshot_while_others_write(store: twindex.Store) -> None:
-    table = store.table("sorted", values="int")
-    then = store.snapshot()
-
-    def work(number: int) -> None:
-        for turn in range(5):
-            if number % 2:
-                table.update(dict.fromkeys(WORDS, number * turn))
-            else:
-                seen = then.table(table)
-                assert seen.select_many(WORDS) == [*WORDS.values()]
-                assert dict(seen) == WORDS == dict(seen.cursor().scan_asc_next_many(2000))
-
-    in_threads(6, work)
-
-
 def test_close_while_threads_read_is_an_error_there(store: twindex.Store) -> None:
     then = store.snapshot()
     table = then.table("sorted")
@@ -269,24 +244,6 @@ def test_changes_from_its_position_are_exactly_what_came_after(path: Path) -> No
         then.save(path.with_name("copy.twx"))
     with twindex.open(path.with_name("copy.twx")) as copied:
         assert dict(copied.table("users", values="int")) == {"ada": 1}
-
-
-def test_follower_shows_what_it_had_read(path: Path) -> None:
-    with twindex.open(path) as store, twindex.open(path, read_only=True) as follower:
-        users = store.table("users", values="int")
-        users["ada"] = 1
-        follower.refresh()
-        with follower.snapshot() as then:
-            with store.batch() as batch:
-                batch.upsert(users, "ada", 2)
-                batch.upsert(users, "bob", 2)
-            follower.refresh()
-            assert dict(then.table("users")) == {"ada": 1}
-            assert dict(follower.table("users", values="int")) == {"ada": 2, "bob": 2}
-            found = follower.changes(then.position).poll()
-            assert found is not None
-            assert len(found.changes) == 2
-        assert follower.stats()["snapshots"] == 0
 
 
 def test_interpreter_ends_well_with_all_of_it_open() -> None:

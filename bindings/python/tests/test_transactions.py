@@ -147,15 +147,6 @@ def test_exception_writes_nothing(store: twindex.Store, accounts: Accounts) -> N
     assert accounts["ada"] == 1
 
 
-def test_commit_past_the_memory_limit_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:
-    blobs = store.table("blobs", values="bytes")
-    store.memory_limit = store.memory + 100_000
-    with pytest.raises(twindex.MemoryLimitError), store.transaction() as tx:
-        tx.table(accounts)["ada"] = 0
-        tx.table(blobs)["a"] = bytes(1_000_000)
-    assert (accounts["ada"], len(blobs)) == (100, 0)
-
-
 VERBS: list[Callable[[Any], Any]] = [
     lambda t: (t.update({5: 5, 10: 6}), t.setdefault(6, 7), t.setdefault(10, 7)),
     lambda t: (t.delete(10), t.delete(11), t.delete_many([20, 21]), t.__delitem__(30)),
@@ -225,13 +216,6 @@ def test_key_that_is_too_long_is_refused_before_anything_is_written_and_not_foun
                     use(seen)
             assert seen["a"] == "0"
             assert (seen.get(long), long in seen, seen.contains_many([long])) == (None, False, [False])
-
-
-def test_prefix_of_a_sorted_table() -> None:
-    store = twindex.Store()
-    store.table("t", "sorted").update(a1="1", a2="2", b="3")
-    with store.transaction() as tx:
-        assert list(tx.table("t").prefix("a", reverse=True)) == [("a2", "2"), ("a1", "1")]
 
 
 def test_bad_input_is_an_error_and_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:

@@ -61,23 +61,6 @@ def test_report_and_recovery_name_what_is_damaged(path: Path, tmp_path: Path) ->
         assert len(store.table("hash")) == saved["hash"].pairs
 
 
-def test_torn_end_is_a_place(tmp_path: Path) -> None:
-    path = tmp_path / "torn.twx"
-    with twindex.open(path, durability="always") as store:
-        for number in range(3):
-            store.table("t")[str(number)] = "last"
-        whole = path.read_bytes()
-    # In the middle of the last change.
-    cut = whole.rindex(b"last")
-    path.write_bytes(whole[:cut])
-    report = twindex.check(path)
-    assert (report.damage, report.torn is not None) == ([], True)
-    with twindex.open(path) as store:
-        assert store.torn == report.torn
-        assert store.torn is not None
-        assert 0 < store.torn.offset < cut == store.torn.offset + store.torn.bytes
-
-
 def test_wrong_files_are_errors_of_python(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no store, whoever looks at it" * 10)
