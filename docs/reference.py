@@ -25,7 +25,7 @@ class NativeDocstrings(griffe.Extension):
         for name, member in stubs.members.items():
             if name in native.__all__:
                 describe(member, getattr(native, name))
-        for module in (pkg, pkg["errors"]):
+        for module in (pkg, pkg["errors"], pkg["aio"]):
             for member in [module, *module.members.values()]:
                 if not member.is_alias and member.docstring is not None:
                     member.docstring.value = fenced(member.docstring.value)

@@ -26,9 +26,9 @@ PROGRAMS = [
 ]
 CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan]
 CLASSES += [twindex.Batch, twindex.Changes, twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
-CLASSES += [twindex.TransactionTable]
+CLASSES += [twindex.TransactionTable, aio.Store, aio.Changes]
 PUBLIC = [
-    (f"{kind.__name__}.{name}", member)
+    (f"{kind.__module__}.{kind.__name__}.{name}", member)
     for kind in CLASSES
     for name, member in vars(kind).items()
     if name[0] != "_"
@@ -41,12 +41,15 @@ def documented() -> dict[str, Any]:
         "twindex.errors": errors,
         "twindex.open": twindex.open,
         "twindex.cached": twindex.cached,
+        "twindex.aio": aio,
+        "twindex.aio.changes": aio.changes,
         "twindex.aio.get_or_compute": aio.get_or_compute,
+        "twindex.aio.open": aio.open,
         "twindex.aio.transaction": aio.transaction,
         "twindex.changes": twindex.changes,
         **dict(PUBLIC),
     }
-    return objects | {kind.__name__: kind for kind in CLASSES}
+    return objects | {f"{kind.__module__}.{kind.__name__}": kind for kind in CLASSES}
 
 
 @pytest.mark.parametrize("name", [name for name, it in documented().items() if ">>>" in (it.__doc__ or "")])

@@ -1,34 +1,291 @@
-"""For asyncio: a cache's `get_or_compute`, transactions, and tables in a Valkey or Redis Cluster by the package `twindex-cluster`.
+"""For asyncio: stores in files, the feed, transactions, a cache's `get_or_compute`, and tables in a Valkey or Redis Cluster.
 
->>> import twindex.aio
->>> async def main() -> None:
-...     async with await twindex.aio.connect("redis://localhost:7000") as store:
-...         users = await store.table("users")
-...         await users.insert("ada", "1815")
+What may wait for a disk or for another process is awaited, and done in a thread of the loop's default executor. A task that is
+cancelled meanwhile ends at once; the work that has begun goes on.
+
+>>> import asyncio, tempfile, twindex.aio
+>>> async def main(folder):
+...     async with await twindex.aio.open(folder + "/app.twx") as store:
+...         users = await store.table("users", values="int")
+...         changes = store.changes()
+...         users["ada"] = 1815
+...         await store.flush()
+...         async for batch in changes:
+...             return [(change.key, change.value) for change in batch.changes]
+>>> with tempfile.TemporaryDirectory() as folder:
+...     asyncio.run(main(folder))
+[('ada', 1815)]
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import deque
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from . import _tasks, _transactions
+from . import _tasks, _transactions, _twindex
 from ._connect import cluster
-from .errors import ConflictError
+from .errors import ConflictError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from datetime import timedelta
+    from os import PathLike
+    from types import TracebackType
+    from typing import Self, TypeAlias
 
-    from ._twindex import Cache, Store, Transaction
+    from ._codecs import Codec
+    from ._feed import ChangeSet
+    from ._reports import Progress
+    from ._twindex import Cache, Table, Transaction
 
-__all__ = ["connect", "get_or_compute", "transaction"]
+    _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+    _Told: TypeAlias = Callable[[Progress], object]
+
+__all__ = ["Changes", "Store", "changes", "connect", "get_or_compute", "open", "transaction"]
 
 K = TypeVar("K")
 T = TypeVar("T")
 V = TypeVar("V")
 _ABSENT: Any = object()
+
+# How long a feed that waits pauses between two looks, in seconds: at first, and at last.
+_PAUSES = 0.001, 0.032
+# So many batches are read at a time.
+_AHEAD = 64
+
+
+class Store:
+    """A store whose calls that may wait are awaited: `open` makes one, and `Store(store)` of a store that there is.
+
+    `store` is the `twindex.Store`, whose other members, such as `stats` and `snapshot`, are those of this one too. Its tables are
+    plain tables: with durability "always" a write waits for the disk, so call it in a thread, as by
+    `await asyncio.to_thread(users.upsert, "ada", "1815")`, or write in a `transaction`.
+
+    `async with` closes it at the end of its block.
+    """
+
+    __slots__ = {"__weakref__": None, "store": "The `twindex.Store`."}
+
+    def __init__(self, store: _twindex.Store) -> None:
+        self.store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "store"), name)
+
+    def __repr__(self) -> str:
+        return f"<twindex.aio.Store of {self.store!r}>"
+
+    @overload
+    async def table(
+        self, name: str, index: Literal["hash", "sorted"] | None = None, *, create: bool = True
+    ) -> Table[str, str]: ...
+    @overload
+    async def table(
+        self,
+        name: str,
+        index: Literal["hash", "sorted"] | None = None,
+        *,
+        keys: str | Codec[Any] | None = None,
+        values: str | Codec[Any] | None = None,
+        create: bool = True,
+    ) -> Table[Any, Any]: ...
+    async def table(self, *arguments: Any, **options: Any) -> Table[Any, Any]:
+        """Opens the table of this name, or creates it: see `twindex.Store.table`."""
+        return await asyncio.to_thread(self.store.table, *arguments, **options)
+
+    async def drop_table(self, name: str) -> bool:
+        """Removes a table and its pairs; whether it was there."""
+        return await asyncio.to_thread(self.store.drop_table, name)
+
+    async def dump(self) -> bytes:
+        """The whole store as bytes, which `twindex.Store.load` reads."""
+        return await asyncio.to_thread(self.store.dump)
+
+    async def save(self, path: _Path | None = None) -> None:
+        """Writes the whole store to a file: see `twindex.Store.save`."""
+        await asyncio.to_thread(self.store.save, path)
+
+    async def flush(self) -> None:
+        """Returns once every change that was made before the call is on disk."""
+        await asyncio.to_thread(self.store.flush)
+
+    async def compact(self, *, progress: _Told | None = None) -> None:
+        """Writes the store's file anew. `progress` is called in another thread: see `twindex.Store.compact`."""
+        await asyncio.to_thread(self.store.compact, progress=progress)
+
+    async def refresh(self) -> int:
+        """Reads what another process wrote to the file since: how many batches that were."""
+        return await asyncio.to_thread(self.store.refresh)
+
+    async def follow(self) -> None:
+        """Keeps up by itself from now on: see `twindex.Store.follow`."""
+        await asyncio.to_thread(self.store.follow)
+
+    async def transaction(self, function: Callable[[Transaction], Awaitable[T]], /) -> T:
+        """The same as `twindex.aio.transaction` of this store."""
+        return await transaction(self.store, function)
+
+    def changes(
+        self,
+        position: str | None = None,
+        *,
+        tables: Iterable[Table[Any, Any]] | None = None,
+        raw: bool = False,
+    ) -> Changes:
+        """The changes behind a position, or behind where the store is now, to be read by `async for`.
+
+        The file is opened when they are first asked for, which raises what `twindex.Store.changes` raises.
+        """
+        begin = self.store.position if position is None else position
+        return Changes(lambda: self.store.changes(begin, tables=tables, raw=raw), begin)
+
+    async def close(self) -> None:
+        """Closes the store and its file. A task that is cancelled meanwhile raises that once it is closed."""
+        closing = asyncio.get_running_loop().run_in_executor(None, self.store.close)
+        cancel = await _end(closing)
+        closing.result()
+        if cancel is not None:
+            raise cancel
+
+    async def __aenter__(self) -> Self:
+        self.store.__enter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        await self.close()
+
+
+async def open(  # noqa: A001
+    path: _Path,
+    *,
+    durability: Literal["none", "everysec", "always"] = "everysec",
+    read_only: bool = False,
+    existing: bool = False,
+    memory_limit: int | None = None,
+    progress: _Told | None = None,
+) -> Store:
+    """Opens the store in a file, or makes one: see `twindex.open`. `progress` is called in another thread.
+
+    A task that is cancelled meanwhile lets go of the file once it is open.
+    """
+    options: dict[str, Any] = {"durability": durability, "read_only": read_only, "existing": existing}
+    options |= {"memory_limit": memory_limit, "progress": progress}
+    return Store(await asyncio.to_thread(_twindex.open, path, **options))
+
+
+class Changes:
+    """The feed of a store, to be read by `async for`: `Store.changes` and `changes` make one.
+
+    It gives a `ChangeSet` for each batch of changes: those that are there already, then those to come. What a task that is
+    cancelled was about to get comes next. Tasks may share one: each batch comes once.
+    """
+
+    def __init__(self, begin: Callable[[], _twindex.Changes], position: str | None) -> None:
+        self.position = position
+        """Where to go on: behind the last batch that was given. None where it has not begun, at the oldest of a file."""
+        self._begin = begin
+        self._changes: _twindex.Changes | None = None
+        self._ahead: deque[ChangeSet] = deque()
+        self._reading: asyncio.Future[list[ChangeSet]] | None = None
+        self._is_closed = False
+
+    def _read(self) -> list[ChangeSet]:
+        """The next batches that are there, in another thread. No two of these run at a time."""
+        if self._changes is None:
+            self._changes = self._begin()
+            if self._is_closed:
+                self._changes.close()
+        found: list[ChangeSet] = []
+        try:
+            while len(found) < _AHEAD and (batch := self._changes.poll()) is not None:
+                found.append(batch)
+        except Exception:
+            # It is met again once those before it were given.
+            if not found:
+                raise
+        return found
+
+    async def poll(self) -> ChangeSet | None:
+        """The next batch if it is there already, or None."""
+        while not self._ahead and not self._is_closed:
+            if self._reading is None:
+                self._reading = asyncio.get_running_loop().run_in_executor(None, self._read)
+                # Nobody may be left to see its error.
+                self._reading.add_done_callback(lambda done: done.cancelled() or done.exception())
+            reading = self._reading
+            if not reading.done():
+                await asyncio.wait([reading])
+            # Another task may have taken it.
+            if self._reading is reading:
+                self._reading = None
+                self._ahead.extend(reading.result())
+                if not self._ahead:
+                    return None
+        if self._is_closed:
+            return None
+        batch = self._ahead.popleft()
+        self.position = batch.position
+        return batch
+
+    async def wait(self, timeout: float | None = None) -> ChangeSet | None:
+        """The next batch; waits for it, for so many seconds at most, and then is None."""
+        if timeout is not None and not 0 <= timeout < math.inf:
+            raise OptionError(f"timeout is out of range: {timeout}")
+        end, pause = math.inf if timeout is None else monotonic() + timeout, _PAUSES[0]
+        while not self._is_closed:
+            batch = await self.poll()
+            left = end - monotonic()
+            if batch is not None or left <= 0:
+                return batch
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, _PAUSES[1])
+        return None
+
+    async def close(self) -> None:
+        """Ends the iteration, also for a task that waits in it, and closes the file."""
+        self._is_closed = True
+        self._ahead.clear()
+        if self._changes is not None:
+            await asyncio.to_thread(self._changes.close)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ChangeSet:
+        batch = await self.wait()
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+
+def changes(
+    path: _Path,
+    position: str | None = None,
+    *,
+    tables: Iterable[Table[Any, Any]] | None = None,
+    raw: bool = False,
+) -> Changes:
+    """The changes of the store in a file, without the memory of a store, to be read by `async for`: see `twindex.changes`.
+
+    The file is opened when they are first asked for.
+    """
+    return Changes(lambda: _twindex.changes(path, position, tables=tables, raw=raw), position)
 
 
 async def get_or_compute(
@@ -58,7 +315,7 @@ async def get_or_compute(
     return await _tasks.get_or_compute(cache, cache._name(key), compute, ttl)
 
 
-async def transaction(store: Store, function: Callable[[Transaction], Awaitable[T]], /) -> T:
+async def transaction(store: _twindex.Store | Store, function: Callable[[Transaction], Awaitable[T]], /) -> T:
     """`Store.transaction` with a coroutine function: it is called again after a conflict.
 
     Nothing is locked while it runs: other tasks and threads go on, and write. With durability "always" the commit waits in
@@ -74,6 +331,8 @@ async def transaction(store: Store, function: Callable[[Transaction], Awaitable[
     >>> asyncio.run(twindex.aio.transaction(store, pay))
     30
     """
+    if isinstance(store, Store):
+        store = store.store
     for _ in range(_transactions.RUNS):
         running = store.transaction()
         try:
@@ -96,17 +355,23 @@ async def _commit(running: Transaction) -> None:
     await asyncio.sleep(0)
     # Not by a task: a loop that ends would cancel it.
     commit = loop.run_in_executor(None, running.commit)
-    cancel: asyncio.CancelledError | None = None
-    while not commit.done():
-        try:
-            await asyncio.wait([commit])
-        except asyncio.CancelledError as error:
-            cancel = error
+    cancel = await _end(commit)
     if cancel is not None and task is not None:
         if isinstance(commit.exception(), ConflictError):
             raise cancel
         loop.call_soon(_cancel_again, task, task.cancelling(), cancel)
     commit.result()
+
+
+async def _end(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Waits for work to its end: the error of a cancel in between."""
+    cancel: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancel = error
+    return cancel
 
 
 def _cancel_again(task: asyncio.Task[Any], cancels: int, cancel: asyncio.CancelledError) -> None:
