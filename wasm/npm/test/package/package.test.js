@@ -6,9 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { nodeResolve } from '@rollup/plugin-node-resolve'
 import { build as esbuild } from 'esbuild'
+import { rollup } from 'rollup'
 import { createServer, preview, build as vite } from 'vite'
+import webpack from 'webpack'
 import { start } from '../browser/chromium.js'
 import { find } from '../runtimes/find.mjs'
 
@@ -170,35 +174,93 @@ for (const date of ['2023-01-01', '2025-09-01']) {
         },
       }`,
     )
-    const outfile = join(folder, 'bundle.js')
-    await esbuild({
-      entryPoints: [worker],
-      outfile,
-      bundle: true,
-      format: 'esm',
-      external: ['*.wasm'],
-      conditions: ['browser'],
-    })
-    const modules = ['twindex.wasm', 'twindex.caches.wasm'].map((name) => {
-      copyFileSync(join(installed, name), join(folder, name))
-      return `(name = "twindex-wasm/${name}", wasm = embed "${name}")`
-    })
-    const config = write(
-      'workerd.capnp',
-      `using Workerd = import "/workerd/workerd.capnp";
-      const config :Workerd.Config = (services = [(name = "main", worker = (
-        modules = [(name = "main", esModule = embed "bundle.js"), ${modules}],
-        compatibilityDate = "${date}",
-      ))]);`,
-    )
-    const { stdout, stderr, status } = spawnSync(workerd, ['test', config], {
-      cwd: folder,
-      encoding: 'utf8',
-      timeout: 60_000,
-    })
-    assert.equal(status, 0, `${stdout}${stderr}`)
+    await workerdTest(workerd, worker, date, { modules: ['twindex.wasm', 'twindex.caches.wasm'] })
   })
 }
+
+/** Runs the `test` of a worker. */
+async function workerdTest(workerd, worker, date, { modules, more = '' }) {
+  const disk = mkdtempSync(join(folder, 'disk-'))
+  const outfile = join(folder, 'bundle.js')
+  await esbuild({
+    entryPoints: [worker],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    external: ['*.wasm', 'cloudflare:*'],
+    conditions: ['browser'],
+  })
+  const embedded = modules.map((name) => {
+    copyFileSync(join(installed, name), join(folder, name))
+    return `(name = "twindex-wasm/${name}", wasm = embed "${name}")`
+  })
+  const config = write(
+    'workerd.capnp',
+    `using Workerd = import "/workerd/workerd.capnp";
+    const config :Workerd.Config = (services = [(name = "main", worker = (
+      modules = [(name = "main", esModule = embed "bundle.js"), ${embedded}],
+      compatibilityDate = "${date}", ${more}
+    )), (name = "disk", disk = (path = "${disk}", writable = true))]);`,
+  )
+  const { stdout, stderr, status } = spawnSync(workerd, ['test', config], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  assert.equal(status, 0, `${stdout}${stderr}`)
+}
+
+test('the recipe of a Durable Object keeps a table in workerd', async () => {
+  const workerd = find('workerd')
+  if (workerd === undefined) return // a step of its own says so
+  write('board.js', firstProgram('../../../../docs/workers.md', '## A Durable Object'))
+  const worker = write(
+    'object.js',
+    `import { Board as Recipe } from './board.js'
+    export class Board extends Recipe {
+      forget() {
+        this.ctx.abort()
+      }
+    }
+    export default {
+      async test(_controller, { BOARDS }) {
+        const board = BOARDS.get(BOARDS.idFromName('a'))
+        for (const [name, score] of [['b', 2], ['a', 1], ['b', 3]]) await board.set(name, score)
+        await board.forget().catch(() => {}) // the next call makes a new object, of what the storage has
+        const top = await BOARDS.get(BOARDS.idFromName('a')).from('a')
+        if (JSON.stringify(top) !== '[["a",1],["b",3]]') throw new Error(JSON.stringify(top))
+      },
+    }`,
+  )
+  await workerdTest(workerd, worker, '2025-09-01', {
+    modules: ['twindex.wasm'],
+    more: `durableObjectNamespaces = [(className = "Board", uniqueKey = "board")], durableObjectStorage = (localDisk = "disk"),
+      bindings = [(name = "BOARDS", durableObjectNamespace = "Board")],`,
+  })
+})
+
+test('the recipe of R2 saves a store, and begins again where another was faster', async () => {
+  const recipe = firstProgram('../../../../docs/workers.md', '## R2').replaceAll(/^import wasm.*$/gm, '')
+  const program = write(
+    'r2.js',
+    `${recipe.replace('load(wasm)', 'load()')}
+    let [file, etag] = [undefined, 0]
+    let faster = true
+    const bucket = {
+      get: async () => file && { etag: String(etag), arrayBuffer: async () => file.slice().buffer },
+      async put(_name, bytes, { onlyIf }) {
+        if (faster) [faster, file, etag] = [false, bytes, 1]
+        else if (onlyIf.etagMatches !== undefined && onlyIf.etagMatches !== String(etag)) return null
+        else if (onlyIf.etagDoesNotMatch === '*' && file !== undefined) return null
+        else [file, etag] = [bytes, etag + 1]
+        if (etag === 1) return null
+        return {}
+      },
+    }
+    for (let times = 0; times < 2; times++) console.log(await change(bucket, (store) => store.table('n').increment('a')))`,
+  )
+  assert.equal(execFileSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' }), '2\n3\n')
+})
 
 const TYPED = `
   import { load, type Store as AnyStore, type Table, TwindexError } from 'twindex-wasm'
@@ -289,8 +351,12 @@ function writeApp() {
   write(
     'app/app.js',
     `${README}
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
-    worker.onmessage = ({ data }) => console.log(data)`,
+    const start = () => {
+      const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+      worker.onmessage = ({ data }) => console.log(data)
+    }
+    if (location.hash === '') addEventListener('hashchange', start)
+    else start()`,
   )
   write(
     'app/worker.js',
@@ -309,29 +375,49 @@ function writeApp() {
 
 const app = writeApp()
 
-/** What a page logs until its worker has answered; Vite may load it a second time, once it knows what the page imports. */
-async function logged(address) {
+/** What only `check` and `recover` need. */
+const ON_DEMAND = 'this module knows no files'
+
+/** Fails where a page has loaded what it does not use. */
+async function checkLoaded(page) {
+  const loaded = await page.evaluate(() => performance.getEntriesByType('resource').map(({ name }) => name))
+  for (const url of loaded.filter((name) => /\.m?js$/.test(name))) {
+    assert.ok(!(await (await fetch(url)).text()).includes(ON_DEMAND), `${url} has what is loaded on demand`)
+  }
+  assert.equal(loaded.filter((name) => name.endsWith('.wasm')).length, 1, `${loaded}`)
+}
+
+/** What a page logs until its worker has answered; a server of sources may load it a second time, once it knows what the page imports. */
+async function logged(address, isBuilt) {
   const page = await context.newPage()
   page.setDefaultTimeout(120_000)
   const lines = []
   page.on('console', (message) => message.type() === 'log' && lines.push(message.text()))
   page.on('pageerror', (error) => lines.push(error.message))
   const failed = page.waitForEvent('pageerror')
+  const shown = page.waitForEvent('console', (message) => message.text() === SHOWN.at(-1))
   const answered = page.waitForEvent('console', (message) => message.text().startsWith('worker: '))
   try {
-    await page.goto(address)
+    await page.goto(isBuilt ? address : `${address}#worker`)
+    if (isBuilt) {
+      await Promise.race([failed, shown])
+      await checkLoaded(page)
+      await page.evaluate(() => {
+        location.hash = 'worker'
+      })
+    }
     await Promise.race([failed, answered])
   } finally {
-    // Closing the page ends the wait for the other.
-    await Promise.all([page.close(), Promise.allSettled([failed, answered])])
+    // Closing the page ends the wait for the others.
+    await Promise.all([page.close(), Promise.allSettled([failed, shown, answered])])
   }
   return [...new Set(lines)]
 }
 
 /** What the app logs that a server of Vite's has. */
-async function served(server) {
+async function served(server, isBuilt = true) {
   try {
-    return await logged(server.resolvedUrls.local[0])
+    return await logged(server.resolvedUrls.local[0], isBuilt)
   } finally {
     // A server that is left open would keep this process alive for ever.
     await server.close()
@@ -345,22 +431,49 @@ test('an app that Vite builds, and one that it serves as it is, run in a browser
   await vite(options)
   assert.deepEqual(await served(await preview(options)), EXPECTED)
   const server = await createServer(options)
-  assert.deepEqual(await served(await server.listen()), EXPECTED)
+  assert.deepEqual(await served(await server.listen(), false), EXPECTED)
 })
 
-test('an app that esbuild builds runs in a browser, with the module copied beside it', async () => {
-  const { warnings } = await esbuild({
-    entryPoints: [join(app, 'app.js'), join(app, 'worker.js')],
-    outdir: join(app, 'built'),
-    bundle: true,
-    format: 'esm',
-    splitting: true,
+/** Each builds the app into a folder: whether the modules are to be copied there too. */
+const BUNDLERS = {
+  async esbuild(input, outdir) {
+    const options = { bundle: true, format: 'esm', splitting: true }
+    const { warnings } = await esbuild({
+      entryPoints: [input('app.js'), input('worker.js')],
+      outdir,
+      ...options,
+    })
+    assert.deepEqual(warnings, [])
+    return true
+  },
+  async Rollup(input, dir) {
+    const onLog = (_level, log) => assert.fail(log.message)
+    const plugins = [nodeResolve({ browser: true })]
+    const built = await rollup({ input: [input('app.js'), input('worker.js')], plugins, onLog })
+    await built.write({ dir, format: 'es' })
+    await built.close()
+    return true
+  },
+  async webpack(input, path) {
+    const options = { mode: 'production', entry: { app: input('app.js') }, output: { path, publicPath: '/' } }
+    const compiler = webpack({ ...options, optimization: { minimize: false } })
+    const stats = await promisify(compiler.run.bind(compiler))()
+    assert.deepEqual(stats.toJson({ all: false, errors: true, warnings: true }).errors, [])
+    await promisify(compiler.close.bind(compiler))()
+    return false
+  },
+}
+
+for (const [name, build] of Object.entries(BUNDLERS)) {
+  test(`an app that ${name} builds runs in a browser`, async () => {
+    const folder = join(app, name)
+    const hasToCopy = await build((file) => join(app, file), folder)
+    copyFileSync(join(app, 'index.html'), join(folder, 'index.html'))
+    if (hasToCopy) {
+      for (const module of ['twindex.wasm', 'twindex.files.wasm'])
+        copyFileSync(join(installed, module), join(folder, module))
+    }
+    const server = await preview({ root: app, logLevel: 'error', build: { outDir: name } })
+    assert.deepEqual(await served(server), EXPECTED)
   })
-  assert.deepEqual(warnings, [])
-  copyFileSync(join(app, 'index.html'), join(app, 'built/index.html'))
-  for (const module of ['twindex.wasm', 'twindex.files.wasm']) {
-    copyFileSync(join(installed, module), join(app, 'built', module))
-  }
-  const server = await preview({ root: app, logLevel: 'error', build: { outDir: 'built' } })
-  assert.deepEqual(await served(server), EXPECTED)
-})
+}
