@@ -1,4 +1,5 @@
-// Wrong arguments: a clear error with a code, and a store that stays as it was. The WebAssembly package runs this too.
+// Wrong arguments and calls out of turn: a clear error with a code, and a store that stays as it was. The WebAssembly package runs
+// this too.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cursor, Store, Table, TwindexError } from 'twindex'
@@ -164,6 +165,71 @@ test('only the store makes tables, and only a table makes cursors', () => {
   for (const receiver of [{}, store])
     assert.throws(() => Table.prototype.insert.call(receiver, 'a', 'b'), TypeError)
   assert.throws(() => Cursor.prototype.scanAscNext.call(table), TypeError)
+})
+
+test('a closed store is closed, and so is all that came from it', async () => {
+  const gone = new Store()
+  const text = gone.table('t').set('a', '1')
+  const log = gone.table('log', { index: 'sorted', values: 'bytes' }).set('a', BYTES).set('b', BYTES)
+  const [cursor, begun, fresh, hash] = [log.cursor(), log.entries(), log.entries(), text.entries()]
+  begun.next()
+  assert.equal(gone.closed, false)
+  gone.closeSync()
+  assert.equal(gone.closed, true)
+  gone[Symbol.dispose]()
+  for (const work of [
+    () => gone.table('t'),
+    () => gone.tables(),
+    () => gone.dropTable('t'),
+    () => gone.memory,
+    () => gone.memoryLimit,
+    () => {
+      gone.memoryLimit = 1
+    },
+    () => gone.dumpSync(),
+    () => log.insert('a', BYTES),
+    () => log.insertMany([]),
+    () => log.select('a'),
+    () => text.select('a'),
+    () => log.selectMany([]),
+    () => log.increment('a'),
+    () => log.incrementMany([]),
+    () => log.compareAndSwap('a'),
+    () => log.alter('a', () => BYTES),
+    () => log.clear(),
+    () => log.size,
+    () => log.memory,
+    () => log.entries(),
+    () => log.scan(),
+    () => log.cursor(),
+    () => cursor.scanAscNext(),
+    () => cursor.scanDescNextMany(1),
+    ...[begun, fresh, hash].map((iterator) => () => iterator.next()),
+  ])
+    assert.throws(work, code('CLOSED', { name: 'TwindexError' }), String(work))
+  assert.equal(log.name, 'log')
+  await assert.rejects(gone.dump(), code('CLOSED'))
+})
+
+test('a memory limit holds, and can be changed and taken away', () => {
+  const limited = new Store({ memoryLimit: 100_000 })
+  const full = limited.table('t')
+  assert.equal(limited.memoryLimit, 100_000)
+  const isRefused = code('MEMORY_LIMIT', { name: 'TwindexError', message: /100000/ })
+  assert.throws(() => {
+    for (let at = 0; ; at++) full.insert(`key-${at}`, 'x'.repeat(100))
+  }, isRefused)
+  const { size } = full
+  assert.throws(() => full.set('another', 'x'.repeat(100_000)), isRefused)
+  assert.deepEqual([full.size, full.has('another')], [size, false])
+  assert.ok(full.memory <= limited.memory && limited.memory <= 100_000)
+  for (const limit of [null, 2 ** 40, undefined]) {
+    limited.memoryLimit = limit
+    assert.equal(limited.memoryLimit, limit ?? undefined)
+    full.set('another', 'x'.repeat(100_000))
+  }
+  full.clear()
+  assert.ok(limited.memory < 200_000)
 })
 
 test('after all that the store is as it was', () => {

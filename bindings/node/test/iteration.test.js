@@ -139,12 +139,4 @@ for (const index of ['hash', 'sorted']) {
     assert.equal(visited.length, COUNT - 1)
     assert.equal(table.size, 0)
   })
-
-  test(`${index}: nothing goes on after close`, () => {
-    const table = fill(index)
-    const iterator = table.entries()
-    for (let i = 0; i < 10; i++) iterator.next()
-    table.store.close()
-    assert.throws(() => [...iterator], { code: 'TWINDEX_CLOSED' })
-  })
 }

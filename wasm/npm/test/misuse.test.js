@@ -9,47 +9,9 @@ const { Store } = await load()
 function sample() {
   const store = new Store()
   const table = store.table('t').set('a', '1')
-  const sorted = store.table('s', { index: 'sorted' }).set('a', '1')
-  return { store, table, sorted }
+  store.table('s', { index: 'sorted' }).set('a', '1')
+  return { store, table }
 }
-
-test('a closed store is closed, and so is all that came from it', () => {
-  const { store, table, sorted } = sample()
-  const [cursor, iterators] = [sorted.cursor(), [sorted.entries(), table.entries()]]
-  assert.equal(store.closed, false)
-  store.close()
-  store[Symbol.dispose]()
-  assert.equal(store.closed, true)
-  const works = [
-    () => store.table('t'),
-    () => store.tables(),
-    () => store.dropTable('t'),
-    () => store.memory,
-    () => store.memoryLimit,
-    () => {
-      store.memoryLimit = 1
-    },
-    () => store.dumpSync(),
-    () => table.insert('a', 'b'),
-    () => table.insertMany([]),
-    () => table.select('a'),
-    () => table.selectMany([]),
-    () => table.increment('a'),
-    () => table.incrementMany([]),
-    () => table.compareAndSwap('a'),
-    () => table.alter('a', () => 'b'),
-    () => table.clear(),
-    () => table.size,
-    () => table.memory,
-    () => table.entries(),
-    () => sorted.scan(),
-    () => sorted.cursor(),
-    () => cursor.scanAscNext(),
-    () => cursor.scanDescNextMany(1),
-    ...iterators.map((iterator) => () => iterator.next()),
-  ]
-  for (const work of works) assert.throws(work, { name: 'TwindexError', code: 'TWINDEX_CLOSED' })
-})
 
 test("code of the user's may use the table in the middle of a call", () => {
   const { store, table } = sample()
@@ -90,21 +52,6 @@ test('a store says that it cannot be shared', () => {
     code: 'TWINDEX_RANGE',
     message: /'shared'.*memoryLimit/,
   })
-})
-
-test('a memory limit holds', () => {
-  const store = new Store({ memoryLimit: 50_000 })
-  const table = store.table('t')
-  assert.equal(store.memoryLimit, 50_000)
-  const isRefused = { name: 'TwindexError', code: 'TWINDEX_MEMORY_LIMIT', message: /50000/ }
-  assert.throws(() => table.set('a', 'x'.repeat(60_000)), isRefused)
-  assert.equal(table.size, 0)
-  for (const limit of [null, undefined, 2 ** 40]) {
-    store.memoryLimit = limit
-    assert.equal(store.memoryLimit, limit ?? undefined)
-    table.set('a', 'x'.repeat(60_000))
-  }
-  assert.ok(store.memory >= 60_000 && table.memory <= store.memory)
 })
 
 test('a table opened again is the same object, which takes no other handle of the module, until it is dropped', () => {
