@@ -91,6 +91,7 @@ impl Handle {
         let writer = self.writer(0)?;
         let mut ids = lock(&self.0.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
+        let table = self.0.engine.find_table(name);
         let (_, written) = self.change_whole(
             &writer,
             || Ok(self.0.engine.drop_table(name)),
@@ -98,6 +99,7 @@ impl Handle {
         )?;
         ids.remove(name);
         drop(ids);
+        table.map(|table| table.reclaim());
         self.acknowledge(written)?;
         Ok(true)
     }

@@ -154,6 +154,7 @@ impl Table {
         let clear = |log: &mut Operations| log.push(self.id, Operation::Clear);
         let writer = handle.writer(0)?;
         let ((), written) = handle.change_whole(&writer, || Ok(self.engine.clear()?), clear)?;
+        self.engine.reclaim();
         handle.acknowledge(written)
     }
 

@@ -7900,9 +7900,11 @@ impl Table {
         });
     }
 
-    /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any.
+    /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any. For durable: what is
+    /// cleared or dropped [`alone`](Store::alone) waits for that, as the thread is a reader itself.
+    #[doc(hidden)]
     #[cold]
-    fn reclaim(&self) -> bool {
+    pub fn reclaim(&self) -> bool {
         with_index!(self.inner.pairs, index => index.free_old() | index.get_arc().reclaim())
     }
 

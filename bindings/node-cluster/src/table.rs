@@ -5,7 +5,7 @@ use std::ops::Bound;
 use napi::bindgen_prelude::{BigInt, Buffer, Env, PromiseRaw, Uint8Array};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
-use twindex_cluster::{Ttl, Table, Write};
+use twindex_cluster::{Table, Ttl, Write};
 
 use crate::answer::{answer, millis, now, owned};
 use crate::cursor::{NativeCursor, NativePairs};
@@ -170,12 +170,7 @@ impl NativeTable {
     }
 
     #[napi]
-    pub fn touch<'e>(
-        &self,
-        env: &'e Env,
-        key: Uint8Array,
-        ttl: Option<f64>,
-    ) -> Result<PromiseRaw<'e, bool>> {
+    pub fn touch<'e>(&self, env: &'e Env, key: Uint8Array, ttl: Option<f64>) -> Result<PromiseRaw<'e, bool>> {
         let (table, key) = (self.0.clone(), key.to_vec());
         answer(env, async move { table.touch(key, ttl.map(millis)).await })
     }

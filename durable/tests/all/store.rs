@@ -644,3 +644,19 @@ fn a_file_opens_under_the_limit_of_its_writer() {
         }
     }
 }
+
+#[test]
+fn cleared_and_dropped_tables_give_their_memory_back_at_once() {
+    let (_folder, path) = folder();
+    for store in [Store::new(), Store::open(&path).unwrap()] {
+        let (one, other) = (store.table("one", IndexKind::Hash), store.table("other", IndexKind::Sorted));
+        let (one, other) = (one.unwrap(), other.unwrap());
+        for table in [&one, &other] {
+            table.upsert("k", vec![7; 1 << 20]).unwrap();
+        }
+        one.clear().unwrap();
+        assert!(store.drop_table("other").unwrap());
+        assert!(store.memory() < 1 << 20, "{}", store.memory());
+        assert!(one.is_empty() && other.is_empty());
+    }
+}
