@@ -119,6 +119,8 @@ export type ErrorCode =
   | 'TWINDEX_WRONG_INDEX'
   /** The table's keys or values have another codec, or one that this package does not know. */
   | 'TWINDEX_WRONG_CODEC'
+  /** The pairs of the table expire, and `expires` says that they do not, or the other way round. */
+  | 'TWINDEX_WRONG_EXPIRY'
   /** A codec's name that is not 1 to 255 bytes long. */
   | 'TWINDEX_CODEC_NAME'
   /** There is no such table, and `create` is false. */

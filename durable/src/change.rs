@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use twindex_format::TableInfo;
+use twindex_format::{FOREVER, TableInfo, split_deadline};
 
 use crate::position::Position;
 
@@ -24,6 +24,17 @@ pub struct TableChange {
     pub table: Arc<TableInfo>,
     /// What came of it.
     pub effect: Effect,
+    /// When a pair that was put expires, in milliseconds since 1970, if it does.
+    pub expires: Option<u64>,
+}
+
+/// A value as feeds and watches show it, and when its pair expires.
+pub(crate) fn shown<'v>(table: &TableInfo, stored: &'v [u8]) -> (&'v [u8], Option<u64>) {
+    if !table.expires {
+        return (stored, None);
+    }
+    let (deadline, value) = split_deadline(stored);
+    (value, Some(deadline).filter(|&deadline| deadline != FOREVER))
 }
 
 /// What came of a change. To do it again changes nothing.

@@ -12,6 +12,7 @@ use twindex_format::{Progress, Torn, limit_while_loading};
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
+use crate::expiring::Expiry;
 use crate::follower::Follower;
 use crate::load;
 use crate::lock::{Lock, Make, pid};
@@ -38,6 +39,7 @@ pub(crate) struct Core {
     pub(crate) watches: Arc<Watches>,
     /// What keeps the order of a store without a log while it has a watch.
     unlogged: OnceLock<Stripes>,
+    pub(crate) expiry: Expiry,
     /// Whoever holds it may change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
     /// than its writer's limit, but other pairs are loaded together.
     pub(crate) limit: Mutex<Option<usize>>,
@@ -158,6 +160,7 @@ impl Core {
             transactions: OpenTransactions::default(),
             watches: Arc::default(),
             unlogged: OnceLock::new(),
+            expiry: Expiry::default(),
             limit: Mutex::default(),
         }
     }
@@ -265,6 +268,7 @@ impl Core {
             transactions: OpenTransactions::default(),
             watches: Arc::default(),
             unlogged: OnceLock::new(),
+            expiry: Expiry::default(),
             limit: Mutex::default(),
         };
         core.set_memory_limit(memory_limit);

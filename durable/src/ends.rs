@@ -72,13 +72,7 @@ impl Table {
     /// A step of [`delete_range`](Self::delete_range): removes the thousands of pairs before the cursor of this table, and moves it
     /// before them. Returns how many, or `None` once no pair is before it.
     pub fn delete_before(&self, cursor: &mut Cursor) -> Result<Option<usize>> {
-        let (mut keys, mut bytes) = (Vec::new(), 0);
-        // From the greatest key down, so that no slots of a leaf have to move.
-        cursor.steps(true, GROUP, |key, _| {
-            keys.push(key.to_vec());
-            bytes += key.len();
-            bytes < GROUP_BYTES
-        });
+        let keys = keys_before(|limit, read| cursor.steps(true, limit, read));
         if keys.is_empty() {
             return Ok(None);
         }
@@ -100,4 +94,17 @@ impl Table {
 
 fn to_owned((key, value): (&[u8], &[u8])) -> Pair {
     (key.to_vec(), value.to_vec())
+}
+
+/// The keys of a group of pairs, which `steps` shows from the greatest key down, so that no slots of a leaf have to move.
+pub(crate) fn keys_before(
+    steps: impl FnOnce(usize, &mut dyn FnMut(&[u8], &[u8]) -> bool) -> usize,
+) -> Vec<Vec<u8>> {
+    let (mut keys, mut bytes) = (Vec::new(), 0);
+    steps(GROUP, &mut |key, _| {
+        keys.push(key.to_vec());
+        bytes += key.len();
+        bytes < GROUP_BYTES
+    });
+    keys
 }

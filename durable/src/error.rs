@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 use crate::position::Position;
@@ -121,6 +122,18 @@ pub enum Error {
         /// How its key begins.
         key: String,
     },
+    /// The pairs of the table expire and it was opened as if they did not, or the other way round.
+    WrongExpiry {
+        /// The table's name.
+        table: String,
+        /// Whether its pairs expire.
+        expires: bool,
+    },
+    /// A time to live of zero, or of more than [`MAX_TTL`](crate::MAX_TTL).
+    Ttl {
+        /// The time as given.
+        given: Duration,
+    },
 }
 
 /// The result of a fallible operation of this crate.
@@ -147,6 +160,8 @@ impl Error {
             Self::WrongCodecOfCache { .. } => "TWINDEX_WRONG_CODEC",
             Self::Cache(error) => error.code(),
             Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
+            Self::WrongExpiry { .. } => "TWINDEX_WRONG_EXPIRY",
+            Self::Ttl { .. } => "TWINDEX_TTL",
         }
     }
 
@@ -251,6 +266,15 @@ impl fmt::Display for Error {
                 failed.first().copied().unwrap_or_default(),
                 if failed.len() > 1 { ", and others" } else { "" },
             ),
+            Self::WrongExpiry { table, expires: true } => {
+                write!(f, "the pairs of table \"{table}\" expire: open it as a table that expires")
+            }
+            Self::WrongExpiry { table, expires: false } => {
+                write!(f, "the pairs of table \"{table}\" do not expire: it was created without that")
+            }
+            Self::Ttl { given } => {
+                write!(f, "a time to live of {given:?} must be above zero and at most {:?}", crate::MAX_TTL)
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use twindex::Error::Corrupt;
 use twindex_format::{Header, Operation, TableInfo, TableInfos};
 
-use crate::change::{ChangeSet, Effect, TableChange};
+use crate::change::{ChangeSet, Effect, TableChange, shown};
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
@@ -252,9 +252,14 @@ fn changes_in(tables: &mut TableInfos, mut payload: &[u8]) -> twindex::Result<Ve
         if let Operation::Create(table) = operation {
             tables.insert(id, TableInfo::of(&table));
         }
+        let mut expires = None;
         let effect = match operation {
             Operation::Position(_) => continue,
-            Operation::Put(key, value) => Effect::Put { key: key.into(), value: value.into() },
+            Operation::Put(key, stored) => {
+                let value;
+                (value, expires) = shown(tables.get(&id).ok_or(NOT_VALID)?, stored);
+                Effect::Put { key: key.into(), value: value.into() }
+            }
             Operation::Delete(key) => Effect::Delete { key: key.into() },
             Operation::Create(_) => Effect::Create,
             Operation::Drop => Effect::Drop,
@@ -264,7 +269,7 @@ fn changes_in(tables: &mut TableInfos, mut payload: &[u8]) -> twindex::Result<Ve
         if effect == Effect::Drop {
             tables.remove(&id);
         }
-        changes.push(TableChange { table, effect });
+        changes.push(TableChange { table, effect, expires });
     }
     Ok(changes)
 }

@@ -32,7 +32,15 @@ pub(crate) struct Writer<'c> {
     pub(crate) teller: Teller<'c>,
 }
 
-impl Writer<'_> {
+impl<'c> Writer<'c> {
+    /// As [`Handle::writer`], for what does not wait until the log may grow.
+    pub(crate) fn at_once(core: &'c Core, bytes: usize) -> Result<Self> {
+        memory::ensure(bytes)?;
+        let place = |logged: &'c Logged| Ok::<_, Error>((logged, logged.log.place_now(bytes)?));
+        let logged = core.logged().map(place).transpose()?;
+        Ok(Self { logged, teller: Teller::new(&core.watches) })
+    }
+
     /// Appends the operations that `fill` makes as one record to the log, and tells the watches. Returns what to
     /// [`acknowledge`](Handle::acknowledge) then. To be called while the keys' stripes are held, or with other writers kept out.
     #[inline]
@@ -99,6 +107,7 @@ impl Handle {
         )?;
         ids.remove(name);
         drop(ids);
+        self.0.expiry.forget(id);
         table.map(|table| table.reclaim());
         self.acknowledge(written)?;
         Ok(true)

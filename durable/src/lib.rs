@@ -31,6 +31,7 @@ mod core;
 mod disk;
 mod ends;
 mod error;
+mod expiring;
 mod feed;
 mod follow_thread;
 mod follower;
@@ -65,6 +66,7 @@ mod whole;
 use std::path::Path;
 
 pub use twindex;
+pub use twindex_cache::Ttl;
 pub use twindex_codec as codec;
 pub use twindex_format as format;
 pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
@@ -73,6 +75,9 @@ pub use crate::batch::Batch;
 pub use crate::cache::{check_cache, holds_cache, read_cache, save_cache};
 pub use crate::change::{ChangeSet, Effect, TableChange};
 pub use crate::error::{Error, Result};
+pub use crate::expiring::{
+    AnyTable, ExpiringCursor, ExpiringPart, ExpiringReads, ExpiringTable, MAX_TTL, Unexpired,
+};
 pub use crate::feed::{Changes, FeedFile};
 pub use crate::memory::spawn;
 pub use crate::notice::LOG_TARGET;

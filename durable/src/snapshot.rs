@@ -9,6 +9,7 @@ use twindex_format::tables_of;
 
 use crate::core::Logged;
 use crate::error::{Error, Result};
+use crate::expiring::check_expires;
 use crate::handle::Handle;
 use crate::lock::Make;
 use crate::paths::resolve;
@@ -41,6 +42,8 @@ pub struct Snapshot {
     handle: Arc<Handle>,
     engine: twindex::Snapshot,
     position: Option<Position>,
+    /// By which its pairs have expired.
+    pub(crate) time: u64,
 }
 
 impl Store {
@@ -52,7 +55,8 @@ impl Store {
         let core = &self.handle.0;
         core.check_open()?;
         let (engine, position) = core.snapshot()?;
-        Ok(Snapshot { handle: Arc::clone(&self.handle), engine, position })
+        let time = core.expiry.clock().now();
+        Ok(Snapshot { handle: Arc::clone(&self.handle), engine, position, time })
     }
 }
 
@@ -72,17 +76,26 @@ impl crate::core::Core {
 impl Snapshot {
     /// The table called `name`, as it was.
     pub fn table(&self, name: &str) -> Result<SnapshotTable> {
+        let table = self.raw_table(name)?;
+        check_expires(table.as_table(), false)?;
+        Ok(table)
+    }
+
+    pub(crate) fn raw_table(&self, name: &str) -> Result<SnapshotTable> {
         self.handle.0.check_open()?;
         Ok(self.engine.table(name)?)
     }
 
     /// The same, if there was one.
     pub fn find_table(&self, name: &str) -> Result<Option<SnapshotTable>> {
-        self.handle.0.check_open()?;
-        Ok(self.engine.find_table(name))
+        match self.table(name) {
+            Ok(table) => Ok(Some(table)),
+            Err(Error::Engine(twindex::Error::NoTable { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// All tables that there were, by name.
+    /// All tables that there were, by name. Those whose pairs expire are as they are stored, as in [`Store::tables`].
     pub fn tables(&self) -> Result<Vec<SnapshotTable>> {
         self.handle.0.check_open()?;
         Ok(self.engine.tables())

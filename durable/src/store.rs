@@ -14,6 +14,7 @@ use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
+use crate::expiring::{check_expires, check_plain, not_plain};
 use crate::feed::{Changes, FeedFile};
 use crate::follow_thread;
 use crate::handle::Handle;
@@ -121,16 +122,22 @@ impl Store {
     /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked: see
     /// [`twindex::Store::table_with`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
-        Ok(self.wrap(self.handle.table(name, options)?))
+        check_plain(name, &options)?;
+        let (id, table) = self.handle.table(name, options).map_err(not_plain)?;
+        check_expires(&table, false)?;
+        Ok(self.wrap((id, table)))
     }
 
-    /// The table called `name`, if there is one.
+    /// The table called `name`, if there is one. Fails with [`Error::WrongExpiry`] where its pairs expire.
     pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
         self.core().check_open()?;
-        Ok(self.core().find_table(name).map(|found| self.wrap(found)))
+        let Some((id, table)) = self.core().find_table(name) else { return Ok(None) };
+        check_expires(&table, false)?;
+        Ok(Some(self.wrap((id, table))))
     }
 
-    /// All tables, by name.
+    /// All tables, by name. Those whose pairs [expire](Store::expiring_table) are as they are stored: a codec of values that begins with
+    /// `expires:`, and a deadline in front of each value.
     pub fn tables(&self) -> Result<Vec<Table>> {
         self.core().check_open()?;
         Ok(self.core().tables().into_iter().map(|table| self.wrap(table)).collect())

@@ -1,4 +1,4 @@
-//! The thread that syncs a log twice a second, and compacts the file when writers pause.
+//! The thread that syncs a log twice a second, removes expired pairs, and compacts the file when writers pause.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -20,6 +20,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
     if home.durability != Durability::EverySec {
         return Ok(());
     }
+    core.expiry.remember(&core.tables());
     let weak = Arc::downgrade(core);
     match spawn("twindex-sync", move || sync(&weak)) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => logged.log.leave_to_writers(),
@@ -44,6 +45,7 @@ fn sync(core: &Weak<Core>) {
         if let (Some(home), Some(old)) = (&core.home, core.transactions.look(Instant::now())) {
             Notice::TransactionsOpen(old).tell(&home.path);
         }
+        core.expiry.remove_for_a_moment(&core);
         if logged.log.is_quiet() {
             compact::in_background(&core);
         }

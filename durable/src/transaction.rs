@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::thread;
+use std::{mem, thread};
 
 use twindex::Write;
 use twindex_format::Operation;
@@ -10,6 +10,7 @@ use twindex_format::Operation;
 use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
+use crate::expiring::Removal;
 use crate::handle::Handle;
 use crate::store::Store;
 use crate::table::Table;
@@ -29,6 +30,8 @@ pub struct Transaction {
     engine: twindex::Transaction,
     /// The tables that it uses, each once.
     tables: Vec<Table>,
+    /// The deadlines of what it wrote.
+    pub(crate) lent: Vec<(Arc<Removal>, u64)>,
     _begun: Begun,
 }
 
@@ -125,7 +128,13 @@ impl Store {
         self.handle.0.check_open()?;
         let engine = self.in_memory().begin();
         let begun = Begun::new(&self.handle);
-        Ok(Transaction { handle: Arc::clone(&self.handle), engine, tables: Vec::new(), _begun: begun })
+        Ok(Transaction {
+            handle: Arc::clone(&self.handle),
+            engine,
+            tables: Vec::new(),
+            lent: Vec::new(),
+            _begun: begun,
+        })
     }
 }
 
@@ -221,8 +230,17 @@ impl Transaction {
     /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
     /// [`Conflict`](twindex::Error::Conflict). After any error but [`Error::LogFailed`] nothing is written. When it returns, the
     /// writes are as safe as the store's durability says.
-    pub fn commit(self) -> Result<()> {
-        let Self { handle, engine, tables, _begun } = self;
+    pub fn commit(mut self) -> Result<()> {
+        let lent = mem::take(&mut self.lent);
+        let done = self.commit_rest();
+        for (removal, deadline) in lent {
+            removal.note(deadline);
+        }
+        done
+    }
+
+    fn commit_rest(self) -> Result<()> {
+        let Self { handle, engine, tables, lent: _, _begun } = self;
         let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
         let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;

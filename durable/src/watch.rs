@@ -15,7 +15,7 @@ use std::{fmt, mem};
 use parking_lot::{Condvar, Mutex, RwLock};
 use twindex_format::{Operation, Operations, TableInfo};
 
-use crate::change::{Effect, TableChange};
+use crate::change::{Effect, TableChange, shown};
 use crate::memory::copied;
 
 /// How much a watch keeps that was not read yet.
@@ -308,13 +308,18 @@ impl Queue {
 
     /// `None` where the system has no memory for it.
     fn change(&self, operation: &Operation<'_>) -> Option<TableChange> {
+        let mut expires = None;
         let effect = match operation {
-            Operation::Put(key, value) => Effect::Put { key: copied(key).ok()?, value: copied(value).ok()? },
+            Operation::Put(key, stored) => {
+                let value;
+                (value, expires) = shown(&self.table, stored);
+                Effect::Put { key: copied(key).ok()?, value: copied(value).ok()? }
+            }
             Operation::Delete(key) => Effect::Delete { key: copied(key).ok()? },
             Operation::Drop => Effect::Drop,
             _ => Effect::Clear,
         };
-        Some(TableChange { table: Arc::clone(&self.table), effect })
+        Some(TableChange { table: Arc::clone(&self.table), effect, expires })
     }
 
     fn lose(&self, count: u64) -> Woken {

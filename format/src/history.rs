@@ -12,6 +12,7 @@ use twindex::Error::Corrupt;
 use twindex::{IndexKind, Result};
 
 use crate::entry::TableEntry;
+use crate::expiring::{expiring_codec, values_that_expire};
 use crate::log::LogReader;
 use crate::operation::{Operation, Operations, Position};
 use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Kind, OUT_OF_PLACE, corrupt, synced_by};
@@ -29,17 +30,23 @@ pub struct TableInfo {
     pub keys: String,
     /// The codec of its values.
     pub values: String,
+    /// Whether its pairs expire. Each stored value then begins with a deadline.
+    pub expires: bool,
 }
 
 impl TableInfo {
     /// What an entry describes.
     pub fn of(table: &TableEntry<'_>) -> Arc<Self> {
         let TableEntry { name, index, keys, values } = *table;
-        Arc::new(Self { name: name.into(), index, keys: keys.into(), values: values.into() })
+        let (values, expires) = values_that_expire(values).map_or((values, false), |values| (values, true));
+        Arc::new(Self { name: name.into(), index, keys: keys.into(), values: values.into(), expires })
     }
 
-    fn entry(&self) -> TableEntry<'_> {
-        TableEntry { name: &self.name, index: self.index, keys: &self.keys, values: &self.values }
+    /// Shows `write` its entry.
+    fn with_entry<T>(&self, write: impl FnOnce(TableEntry<'_>) -> T) -> T {
+        let expiring = self.expires.then(|| expiring_codec(&self.values));
+        let values = expiring.as_deref().unwrap_or(&self.values);
+        write(TableEntry { name: &self.name, index: self.index, keys: &self.keys, values })
     }
 }
 
@@ -299,7 +306,7 @@ impl History<'_> {
                 let mut first = Operations::default();
                 first.push(0, Operation::Position(cursor.position));
                 for (&id, table) in &tables {
-                    first.push(id, Operation::Create(table.entry()));
+                    table.with_entry(|entry| first.push(id, Operation::Create(entry)));
                 }
                 let LogCursor { salt, at, in_dump, position, .. } = cursor;
                 found = Some((LogCursor { salt, at, in_dump, position, last: None }, first));

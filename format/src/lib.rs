@@ -35,6 +35,7 @@
 mod check;
 mod checksum;
 mod entry;
+mod expiring;
 mod history;
 mod load;
 mod loader;
@@ -57,6 +58,7 @@ use twindex::{Result, Store};
 
 pub use crate::check::{Damage, Report, check, salvage};
 pub use crate::entry::{TableEntry, decode_codecs, encode_codecs};
+pub use crate::expiring::{FOREVER, expiring_codec, split_deadline, values_that_expire, with_deadline};
 pub use crate::history::{Each, History, LogCursor, Place, Rest, TableInfo, TableInfos};
 pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
 pub use crate::loader::{Loader, table_of_pairs};

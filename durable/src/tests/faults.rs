@@ -1,14 +1,18 @@
 //! Random work on a disk that crashes at every step, or fails at every step, and what is found then.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use twindex::{Change, IndexKind};
-use twindex_format::{HEAD_BYTES, HEADER_BYTES, Header, Kind, LogReader, seal};
+use twindex_format::{
+    HEAD_BYTES, HEADER_BYTES, Header, Kind, LogReader, seal, split_deadline, with_deadline,
+};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
@@ -34,6 +38,8 @@ pub(crate) enum Action {
     /// So much money from an account of one table to one of another, by a batch or a transaction.
     Move(bool, u8, u8, i64),
     Increment(u8, u8),
+    /// A pair that lives for a minute, or none, once the expired ones are removed. Before that a minute may pass.
+    Lend(bool, Pair),
     /// Drops a table and writes by a handle of it.
     Stale(u8, Vec<Pair>),
     /// Writes that are refused, each for another reason.
@@ -58,6 +64,7 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         4 => vec((table(), pair()), 0..6).prop_map(Action::Transaction),
         4 => (any::<bool>(), 0..3_u8, 0..3_u8, 1..100_i64).prop_map(|(by, from, to, money)| Action::Move(by, from, to, money)),
         2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
+        4 => (any::<bool>(), pair()).prop_map(|(passes, pair)| Action::Lend(passes, pair)),
         1 => (table(), vec(pair(), 1..5)).prop_map(|(table, pairs)| Action::Stale(table, pairs)),
         1 => (table(), pair()).prop_map(|(table, pair)| Action::Refused(table, pair)),
         2 => Just(Action::Flush),
@@ -72,6 +79,14 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
 const ACCOUNTS: [u8; 2] = [4, 5];
 /// A table that is there during some actions alone.
 const OTHER: u8 = 3;
+/// The table of the pairs that expire: a sorted one, so that they are removed in order.
+const LENT: u8 = 7;
+const MINUTE: u64 = 60_000;
+
+thread_local! {
+    /// The time by which they expire.
+    static NOW: Cell<u64> = const { Cell::new(MINUTE) };
+}
 /// Pairs that cannot be incremented.
 const REFUSE_TO_BE_ADDED_TO: [(&str, &str); 2] = [("no number", "text"), ("the most", "9223372036854775807")];
 
@@ -160,6 +175,20 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
                 pairs.entry(b"count of ".iter().copied().chain([*at]).collect()).or_insert(b"0".to_vec());
             *count = (parsed(count) + 7).to_string().into();
         }
+        Action::Lend(_, (at, new)) => {
+            create(&mut tables, &mut states, LENT);
+            let now = NOW.get();
+            let lent = |tables: &Tables| tables[&name(LENT)].1.clone();
+            for (key, _) in lent(&tables).into_iter().filter(|(_, stored)| split_deadline(stored).0 <= now) {
+                tables.get_mut(&name(LENT)).expect("it was created").1.remove(&key);
+                states.push(tables.clone());
+            }
+            let pairs = &mut tables.get_mut(&name(LENT)).expect("it was created").1;
+            match new {
+                Some(new) => drop(pairs.insert(key(*at), with_deadline(now + MINUTE, &value(*new)))),
+                None => drop(pairs.remove(&key(*at))),
+            }
+        }
         Action::Stale(table, _) => {
             create(&mut tables, &mut states, *table);
             create(&mut tables, &mut states, OTHER);
@@ -190,7 +219,9 @@ pub(crate) fn path() -> PathBuf {
 pub(crate) fn open(disk: &SimDisk, durability: Durability) -> Result<Store> {
     let options = Options::new().durability(durability).compact_by_hand(true);
     let core = Core::open_on(Arc::new(disk.clone()), &path(), options)?;
-    Ok(Store { handle: Arc::new(Handle(core)) })
+    let store = Store { handle: Arc::new(Handle(core)) };
+    store.set_clock(|| (NOW.get(), NOW.get()));
+    Ok(store)
 }
 
 pub(crate) fn tables_of(store: &Store) -> Tables {
@@ -273,6 +304,15 @@ pub(crate) fn perform(
         }
         Action::Increment(at, k) => {
             table(*at)?.increment([b"count of ".as_slice(), &[*k]].concat(), 7).map(drop)
+        }
+        Action::Lend(passes, (k, v)) => {
+            NOW.set(NOW.get() + u64::from(*passes) * MINUTE);
+            let table = store.expiring_table(&name(LENT), index(LENT))?;
+            table.remove_expired(usize::MAX)?;
+            match v {
+                Some(v) => table.upsert(key(*k), value(*v), Duration::from_millis(MINUTE)),
+                None => table.delete(key(*k)).map(drop),
+            }
         }
         Action::Stale(at, pairs) => write_to_dropped(store, &table(*at)?, pairs),
         Action::Refused(at, (k, _)) => write_what_is_refused(store, &table(*at)?, &key(*k)),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use twindex::IndexKind;
+use twindex_format::{FOREVER, with_deadline};
 
 use super::faults::{Tables, actions, cases, open, path, perform, tables_of};
 use crate::core::Core;
@@ -42,6 +43,9 @@ impl Consumer {
                     effect => {
                         let pairs = &mut self.tables.get_mut(&name).expect("it was created").1;
                         match effect {
+                            Effect::Put { key, value } if change.table.expires => {
+                                pairs.insert(key, with_deadline(change.expires.unwrap_or(FOREVER), &value));
+                            }
                             Effect::Put { key, value } => drop(pairs.insert(key, value)),
                             Effect::Delete { key } => drop(pairs.remove(&key)),
                             _ => pairs.clear(),

@@ -6,6 +6,7 @@ mod ends;
 mod attacks;
 mod batch;
 mod cache;
+mod expiring;
 mod follow;
 mod golden;
 mod save;

@@ -1,0 +1,667 @@
+//! Tables whose pairs expire.
+//!
+//! The deadline of a pair is stored in front of its value, so all that keeps pairs keeps it too: the log, dumps, followers. One
+//! wrapper of a [`Table`] writes and hides it, and no other table knows of it.
+
+mod clock;
+mod reads;
+mod removal;
+mod transaction;
+
+use std::fmt;
+use std::ops::{Deref, RangeFull};
+use std::sync::Arc;
+use std::time::Duration;
+
+use twindex::{BYTES, Change, IndexKind, KeyRange, Swap, TableOptions, Write, prefix_range};
+use twindex_format::{FOREVER, expiring_codec, values_that_expire, with_deadline};
+
+pub(crate) use self::clock::Clock;
+pub use self::clock::MAX_TTL;
+use self::reads::Time;
+pub use self::reads::{ExpiringCursor, ExpiringReads, Unexpired};
+pub(crate) use self::removal::{Expiry, Removal};
+pub use self::transaction::ExpiringPart;
+use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use crate::table::Table;
+use crate::watch::{Watch, WatchOptions};
+
+type Pair = (Vec<u8>, Vec<u8>);
+type Outcome<T> = std::result::Result<T, twindex::Error>;
+
+/// A table whose pairs expire: [`Store::expiring_table`].
+///
+/// A handle, with the verbs of a [`Table`]. A pair that has expired is absent for all of them, also when the wall clock is set back
+/// while the process runs. The deadline is in the file, in dumps, and reaches followers.
+///
+/// `ttl` is how long the pair lives from this write on; `None` and [`Duration::MAX`] are for ever. Zero and more than [`MAX_TTL`] are
+/// errors. [`alter`](Self::alter), [`increment`](Self::increment) and [`compare_and_swap`](Self::compare_and_swap) give it to a pair
+/// that they add. One that is there keeps its deadline.
+///
+/// Expired pairs take memory until they are removed: a few by each write, more by the thread that syncs a log with `everysec`, and all
+/// by [`remove_expired`](Self::remove_expired). A removal is a `Delete` in the feed.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use twindex_durable::{Store, Ttl, twindex::IndexKind};
+/// # let store = Store::new();
+/// let sessions = store.expiring_table("sessions", IndexKind::Hash)?;
+/// sessions.upsert("4f1a", "ada", Duration::from_mins(30))?;
+/// assert_eq!(sessions.select("4f1a")?.as_deref(), Some(b"ada".as_slice()));
+/// sessions.touch("4f1a", Duration::from_hours(1))?;
+/// assert!(matches!(sessions.ttl("4f1a")?, Ttl::Left(left) if left > Duration::from_mins(59)));
+/// # Ok::<(), twindex_durable::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ExpiringTable {
+    table: Table,
+    reads: ExpiringReads,
+    clock: Arc<Clock>,
+    removal: Arc<Removal>,
+}
+
+/// A table, of either kind.
+#[derive(Clone, Debug)]
+pub enum AnyTable {
+    /// Its pairs stay.
+    Plain(Table),
+    /// Its pairs expire.
+    Expiring(ExpiringTable),
+}
+
+impl Store {
+    /// Opens the table called `name` whose pairs expire, or creates it with this index.
+    ///
+    /// Fails with [`Error::WrongExpiry`] where the pairs of that table do not expire.
+    pub fn expiring_table(&self, name: &str, index: IndexKind) -> Result<ExpiringTable> {
+        self.expiring_table_with(name, TableOptions::new(index))
+    }
+
+    /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only where it is there if so asked.
+    pub fn expiring_table_with(&self, name: &str, options: TableOptions<'_>) -> Result<ExpiringTable> {
+        if let Some(found) = self.in_memory().find_table(name) {
+            check_expires(&found, true)?;
+        }
+        let values = options.codecs().1;
+        let stored = expiring_codec(values);
+        // `bytes` opens any table.
+        let is_any = values == BYTES || options == options.values_if_new(values);
+        let stored = if is_any { options.values_if_new(&stored) } else { options.values(&stored) };
+        let (id, table) = self.handle.table(name, stored).map_err(without_expiry)?;
+        check_expires(&table, true)?;
+        Ok(self.expiring(Table::new(Arc::clone(&self.handle), id, table)))
+    }
+
+    /// The table called `name`, of the kind that it has; a new one is of the kind that `expires` says. Where `expires` contradicts the
+    /// table, fails with [`Error::WrongExpiry`].
+    pub fn any_table_with(
+        &self,
+        name: &str,
+        options: TableOptions<'_>,
+        expires: Option<bool>,
+    ) -> Result<AnyTable> {
+        let found = self.in_memory().find_table(name);
+        let is_found = found.map(|table| values_that_expire(table.codecs().1).is_some());
+        match expires.or(is_found) {
+            Some(true) => self.expiring_table_with(name, options).map(AnyTable::Expiring),
+            _ => self.table_with(name, options).map(AnyTable::Plain),
+        }
+    }
+
+    fn expiring(&self, table: Table) -> ExpiringTable {
+        let core = &self.handle.0;
+        let removal = if self.is_read_only() {
+            Arc::new(Removal::new(table.id, table.in_memory().clone()))
+        } else {
+            core.expiry.removal(table.id, table.in_memory())
+        };
+        let clock = core.expiry.clock();
+        let reads = ExpiringReads::new(table.in_memory().clone(), Time::Now(Arc::clone(&clock)));
+        ExpiringTable { table, reads, clock, removal }
+    }
+
+    /// For tests: the store's clock, as steady milliseconds and as wall time in milliseconds since 1970. Tables that
+    /// were opened before keep theirs.
+    #[doc(hidden)]
+    pub fn set_clock(&self, clock: impl Fn() -> (u64, u64) + Send + Sync + 'static) {
+        self.handle.0.expiry.set_clock(Clock::new(Some(Box::new(clock))));
+    }
+}
+
+impl Snapshot {
+    /// The table called `name` whose pairs expire, with those that had not expired when the snapshot was taken: what it shows does not
+    /// change.
+    pub fn expiring_table(&self, name: &str) -> Result<ExpiringReads> {
+        let table = self.raw_table(name)?;
+        check_expires(table.as_table(), true)?;
+        Ok(ExpiringReads::new(table.as_table().clone(), Time::At(self.time)))
+    }
+}
+
+/// Checks whether the pairs of a table expire.
+pub(crate) fn check_expires(table: &twindex::Table, needs: bool) -> Result<()> {
+    let expires = values_that_expire(table.codecs().1).is_some();
+    if expires == needs { Ok(()) } else { Err(Error::WrongExpiry { table: table.name().into(), expires }) }
+}
+
+/// Checks that options are not those of a table whose pairs expire.
+pub(crate) fn check_plain(name: &str, options: &TableOptions<'_>) -> Result<()> {
+    match values_that_expire(options.codecs().1) {
+        None => Ok(()),
+        Some(_) => Err(Error::WrongExpiry { table: name.into(), expires: true }),
+    }
+}
+
+/// The error of a table whose pairs expire, where it was opened with codecs of another.
+pub(crate) fn not_plain(error: Error) -> Error {
+    match error {
+        Error::Engine(twindex::Error::WrongCodec { table, has, .. })
+            if values_that_expire(&has).is_some() =>
+        {
+            Error::WrongExpiry { table, expires: true }
+        }
+        other => other,
+    }
+}
+
+/// An error that names the codecs of the values alone.
+fn without_expiry(error: Error) -> Error {
+    let bare = |codec: String| values_that_expire(&codec).map(str::to_owned).unwrap_or(codec);
+    match error {
+        Error::Engine(twindex::Error::WrongCodec { table, of, has, needs }) => {
+            twindex::Error::WrongCodec { table, of, has: bare(has), needs: bare(needs) }.into()
+        }
+        other => other,
+    }
+}
+
+impl ExpiringTable {
+    /// The bytes that this table holds in memory.
+    pub fn memory(&self) -> usize {
+        self.table.memory()
+    }
+
+    /// The reads, which also work once the store is closed.
+    pub fn in_memory(&self) -> &ExpiringReads {
+        &self.reads
+    }
+
+    /// Whether the next write may wait for the disk or a compaction.
+    #[inline]
+    pub fn may_wait(&self) -> bool {
+        self.table.may_wait()
+    }
+
+    fn deadline(&self, ttl: Option<Duration>) -> Result<u64> {
+        self.clock.deadline(ttl)
+    }
+
+    /// Is told of writes, and removes a few expired pairs now and then.
+    #[inline]
+    fn written(&self, deadline: u64, writes: usize) {
+        self.removal.written(&self.table.handle.0, deadline, writes);
+    }
+
+    // --- write verbs
+
+    /// Adds the pair where the key is absent; whether it was.
+    pub fn insert(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Insert, key, value, ttl)
+    }
+
+    /// Replaces the value where the key is present; whether it was.
+    pub fn replace(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Replace, key, value, ttl)
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<()> {
+        self.write(Write::Upsert, key, value, ttl).map(drop)
+    }
+
+    /// Does the verb that `write` names; whether it took effect.
+    pub fn write(
+        &self,
+        write: Write,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        /// Shorter values are put together on the stack.
+        const SHORT: usize = 128;
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let deadline = self.deadline(ttl.into())?;
+        let mut short = [0; SHORT];
+        let (long, end);
+        let stored = if value.len() <= SHORT - size_of::<u64>() {
+            end = size_of::<u64>() + value.len();
+            short[..size_of::<u64>()].copy_from_slice(&deadline.to_le_bytes());
+            short[size_of::<u64>()..end].copy_from_slice(value);
+            &short[..end]
+        } else {
+            twindex::check_value(value)?;
+            long = with_deadline(deadline, value);
+            &long[..]
+        };
+        let done = match write {
+            Write::Upsert => self.table.write(write, key, stored)?,
+            Write::Insert => self.table.write(write, key, stored)? || self.write_over(key, stored)?,
+            // What another thread writes in between has not expired by now.
+            Write::Replace => self.reads.contains(key) && self.table.write(write, key, stored)?,
+        };
+        if done {
+            self.written(deadline, 1);
+        }
+        Ok(done)
+    }
+
+    /// Adds a pair in place of an expired one; whether there was no other.
+    fn write_over(&self, key: &[u8], stored: &[u8]) -> Result<bool> {
+        if self.reads.contains(key) {
+            return Ok(false);
+        }
+        self.table.alter(key, |old| match old.and_then(|old| self.reads.time.show(old)) {
+            Some(_) => Change::Keep,
+            None => Change::Set(stored.to_vec()),
+        })
+    }
+
+    /// Removes the pair; whether it was there.
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.change(key, FOREVER, |_| Change::Delete)
+    }
+
+    /// Removes the pair and returns its value, or `None` where the key was absent.
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let mut value = None;
+        self.change(key, FOREVER, |old| {
+            value = old.map(<[u8]>::to_vec);
+            Change::Delete
+        })?;
+        Ok(value)
+    }
+
+    /// Gives a pair a new time to live from now on; whether it was there.
+    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
+        let deadline = self.deadline(ttl.into())?;
+        let mut is_there = false;
+        self.table.alter(key, |old| match old.map(|old| self.reads.time.show(old)) {
+            None => Change::Keep,
+            Some(None) => Change::Delete,
+            Some(Some((_, value))) => {
+                is_there = true;
+                Change::Set(with_deadline(deadline, value))
+            }
+        })?;
+        self.written(deadline, 1);
+        Ok(is_there)
+    }
+
+    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with no
+    /// other write to the key in between; whether a pair was written or removed.
+    ///
+    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever.
+    pub fn alter(
+        &self,
+        key: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+        change: impl FnOnce(Option<&[u8]>) -> Change,
+    ) -> Result<bool> {
+        self.change(key, self.deadline(ttl.into())?, change)
+    }
+
+    /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent key
+    /// counts as 0.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64, ttl: impl Into<Option<Duration>>) -> Result<i64> {
+        let mut sum = Ok(by);
+        self.alter(key, ttl, |old| {
+            sum = incremented(old, by);
+            sum.as_ref().map_or(Change::Keep, |sum| Change::Set(sum.to_string().into_bytes()))
+        })?;
+        Ok(sum?)
+    }
+
+    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None` standing
+    /// for absent; whether it was.
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        let mut matched = false;
+        self.alter(key, ttl, |old| {
+            matched = old == expected;
+            if matched { set(new) } else { Change::Keep }
+        })?;
+        Ok(matched)
+    }
+
+    /// As [`Table::watch`]. A pair that is removed because it has expired is a `Delete`.
+    pub fn watch(&self, prefix: impl AsRef<[u8]>) -> Result<Watch> {
+        self.table.watch(prefix)
+    }
+
+    /// As [`Table::watch_with`].
+    pub fn watch_with(&self, prefix: impl AsRef<[u8]>, options: WatchOptions) -> Result<Watch> {
+        self.table.watch_with(prefix, options)
+    }
+
+    /// Removes all pairs and returns their memory.
+    pub fn clear(&self) -> Result<()> {
+        self.table.clear()
+    }
+
+    /// Removes up to `limit` expired pairs, and returns how many that were. Fewer than `limit` means that there are no more. It goes
+    /// through the table, unless that has nothing to remove.
+    pub fn remove_expired(&self, limit: usize) -> Result<usize> {
+        self.removal.remove(&self.table.handle.0, limit)
+    }
+
+    /// As `alter`, with the deadline of a pair that is added.
+    fn change(
+        &self,
+        key: impl AsRef<[u8]>,
+        deadline: u64,
+        change: impl FnOnce(Option<&[u8]>) -> Change,
+    ) -> Result<bool> {
+        let mut done = false;
+        self.table.alter(key, |old| self.decide(old, deadline, &mut done, change))?;
+        if done {
+            self.written(deadline, 1);
+        }
+        Ok(done)
+    }
+
+    /// What is to become of a stored value, and whether that changes anything that is not expired.
+    fn decide(
+        &self,
+        old: Option<&[u8]>,
+        deadline: u64,
+        done: &mut bool,
+        change: impl FnOnce(Option<&[u8]>) -> Change,
+    ) -> Change {
+        let shown = old.and_then(|old| self.reads.time.show(old));
+        let change = change(shown.map(|(_, value)| value));
+        *done = match change {
+            Change::Keep => false,
+            Change::Set(_) => true,
+            Change::Delete => shown.is_some(),
+        };
+        match change {
+            Change::Set(value) => Change::Set(with_deadline(shown.map_or(deadline, |(own, _)| own), &value)),
+            Change::Keep if shown.is_some() || old.is_none() => Change::Keep,
+            // An expired pair goes.
+            _ => Change::Delete,
+        }
+    }
+
+    // --- write verbs over many
+
+    /// Does the verb that `write` names for each pair: whether each took effect.
+    pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        write: Write,
+        pairs: &[(K, V)],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Vec<bool>> {
+        let deadline = self.deadline(ttl.into())?;
+        let mut stored = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            twindex::check_value(value.as_ref())?;
+            stored.push((key.as_ref(), with_deadline(deadline, value.as_ref())));
+        }
+        let done = self.write_stored(write, stored);
+        self.written(deadline, pairs.len());
+        done
+    }
+
+    fn write_stored(&self, write: Write, mut stored: Vec<(&[u8], Vec<u8>)>) -> Result<Vec<bool>> {
+        let mut done = vec![true; stored.len()];
+        if write == Write::Replace {
+            stored.iter().try_for_each(|(key, _)| twindex::check_key(key))?;
+            done = self.reads.contains_many(&stored.iter().map(|(key, _)| *key).collect::<Vec<_>>());
+            let mut is_there = done.iter();
+            stored.retain(|_| is_there.next() == Some(&true));
+        }
+        let mut written = self.table.write_many(write, &stored)?.into_iter().zip(&stored);
+        for done in done.iter_mut().filter(|done| **done) {
+            let Some((took, (key, stored))) = written.next() else { break };
+            *done = took || (write == Write::Insert && self.write_over(key, stored)?);
+        }
+        Ok(done)
+    }
+
+    /// [`insert`](Self::insert) for each pair: whether each took effect.
+    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Vec<bool>> {
+        self.write_many(Write::Insert, pairs, ttl)
+    }
+
+    /// [`replace`](Self::replace) for each pair: whether each took effect.
+    pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Vec<bool>> {
+        self.write_many(Write::Replace, pairs, ttl)
+    }
+
+    /// [`upsert`](Self::upsert) for each pair.
+    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<()> {
+        self.write_many(Write::Upsert, pairs, ttl).map(drop)
+    }
+
+    /// [`delete`](Self::delete) for each key: whether each took effect.
+    pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
+        self.change_many(keys, FOREVER, |_, _| Change::Delete)
+    }
+
+    /// [`increment`](Self::increment) for each key and amount: the sums. Stops at the first that fails.
+    pub fn increment_many<K: AsRef<[u8]>>(
+        &self,
+        amounts: &[(K, i64)],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Vec<i64>> {
+        let keys: Vec<_> = amounts.iter().map(|(key, _)| key.as_ref()).collect();
+        let (mut sums, mut failed) = (Vec::with_capacity(keys.len()), None);
+        self.change_many(&keys, self.deadline(ttl.into())?, |position, old| {
+            if failed.is_some() {
+                return Change::Keep;
+            }
+            match incremented(old, amounts[position].1) {
+                Ok(sum) => {
+                    sums.push(sum);
+                    Change::Set(sum.to_string().into_bytes())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Change::Keep
+                }
+            }
+        })?;
+        failed.map_or(Ok(sums), |error| Err(error.into()))
+    }
+
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took
+    /// effect.
+    pub fn compare_and_swap_many<K: AsRef<[u8]>>(
+        &self,
+        swaps: &[Swap<'_, K>],
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Vec<bool>> {
+        swaps.iter().try_for_each(|(_, _, new)| new.map_or(Ok(()), twindex::check_value))?;
+        let keys: Vec<_> = swaps.iter().map(|(key, ..)| key.as_ref()).collect();
+        let mut matched = vec![false; keys.len()];
+        self.change_many(&keys, self.deadline(ttl.into())?, |position, old| {
+            let (_, expected, new) = swaps[position];
+            matched[position] = old == expected;
+            if matched[position] { set(new) } else { Change::Keep }
+        })?;
+        Ok(matched)
+    }
+
+    /// As `change`, for each key with its position.
+    fn change_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        deadline: u64,
+        mut change: impl FnMut(usize, Option<&[u8]>) -> Change,
+    ) -> Result<Vec<bool>> {
+        let mut done = vec![false; keys.len()];
+        self.table.alter_many(keys, |position, old| {
+            self.decide(old, deadline, &mut done[position], |old| change(position, old))
+        })?;
+        self.written(deadline, keys.len());
+        Ok(done)
+    }
+
+    // --- ends and ranges
+
+    /// Removes the pair with the least key of a sorted table and returns it. Of several threads, each gets another pair.
+    pub fn pop_first(&self) -> Result<Option<Pair>> {
+        self.pop(false)
+    }
+
+    /// Removes the pair with the greatest key of a sorted table and returns it, as [`pop_first`](Self::pop_first).
+    pub fn pop_last(&self) -> Result<Option<Pair>> {
+        self.pop(true)
+    }
+
+    fn pop(&self, down: bool) -> Result<Option<Pair>> {
+        let mut cursor = self.cursor(RangeFull)?;
+        self.table.check_not_dropped()?;
+        while cursor.steps(down, 1, |_, _| true) == 1 {
+            let key = cursor.key().unwrap_or_default();
+            // If another thread was quicker, the next pair is tried.
+            if let Some(value) = self.take(key)? {
+                return Ok(Some((key.to_vec(), value)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the pairs of a sorted table with keys in `range`, as [`Table::delete_range`]. Returns how many.
+    pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
+        let (mut cursor, mut removed) = (self.cursor(range)?, 0);
+        self.table.check_not_dropped()?;
+        while let Some(more) = self.delete_before(&mut cursor)? {
+            removed += more;
+        }
+        Ok(removed)
+    }
+
+    /// As [`Table::delete_before`].
+    pub fn delete_before(&self, cursor: &mut ExpiringCursor) -> Result<Option<usize>> {
+        let keys = crate::ends::keys_before(|limit, read| cursor.steps(true, limit, read));
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.delete_many(&keys)?.into_iter().filter(|&done| done).count()))
+    }
+
+    /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
+    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<usize> {
+        self.delete_range(prefix_range(prefix.as_ref()))
+    }
+}
+
+/// The reads of a table, of a store that is open.
+macro_rules! reads {
+    ($($(#[$doc:meta])* $name:ident $([$($generic:tt)*])? ($($argument:ident: $of:ty),*) -> $found:ty $(, $try:tt)?;)*) => {
+        impl ExpiringTable {
+            $($(#[$doc])*
+            pub fn $name$(<$($generic)*>)?(&self, $($argument: $of),*) -> Result<$found> {
+                self.table.handle.0.check_open()?;
+                Ok(self.reads.$name($($argument),*)$($try)?)
+            })*
+        }
+    };
+}
+
+reads! {
+    /// As [`Table::select`].
+    select(key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
+    /// As [`Table::select_with`].
+    select_with[T](key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T>;
+    /// As [`Table::contains`].
+    contains(key: impl AsRef<[u8]>) -> bool;
+    /// How long a pair still lives.
+    ttl(key: impl AsRef<[u8]>) -> twindex_cache::Ttl;
+    /// As [`Table::select_many`].
+    select_many[K: AsRef<[u8]>](keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) -> ();
+    /// As [`Table::contains_many`].
+    contains_many[K: AsRef<[u8]>](keys: &[K]) -> Vec<bool>;
+    /// As [`Table::cursor`].
+    cursor(range: impl KeyRange) -> ExpiringCursor, ?;
+    /// As [`Table::scan`].
+    scan(range: impl KeyRange) -> Unexpired<twindex::Scan>, ?;
+    /// As [`Table::prefix`].
+    prefix(prefix: impl AsRef<[u8]>) -> Unexpired<twindex::Scan>, ?;
+    /// As [`Table::first`].
+    first() -> Option<Pair>, ?;
+    /// As [`Table::last`].
+    last() -> Option<Pair>, ?;
+}
+
+impl ExpiringTable {
+    /// As [`Table::iter`].
+    #[expect(clippy::iter_not_returning_iterator, reason = "as of a table")]
+    pub fn iter(&self) -> Result<Unexpired<twindex::Iter>> {
+        self.table.handle.0.check_open()?;
+        Ok(self.reads.iter())
+    }
+}
+
+fn set(value: Option<&[u8]>) -> Change {
+    value.map_or(Change::Delete, |value| Change::Set(value.to_vec()))
+}
+
+/// The sum of a value and of `by`, as the engine's `increment` makes it.
+fn incremented(old: Option<&[u8]>, by: i64) -> Outcome<i64> {
+    let Some(text) = old else { return Ok(by) };
+    let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+    let start = || text[..text.len().min(32)].escape_ascii().to_string();
+    let value = value.ok_or_else(|| twindex::Error::NotAnInteger { start: start() })?;
+    value.checked_add(by).ok_or(twindex::Error::Overflow { value, by })
+}
+
+/// Its name, index, codecs and length.
+impl Deref for ExpiringTable {
+    type Target = ExpiringReads;
+
+    fn deref(&self) -> &ExpiringReads {
+        &self.reads
+    }
+}
+
+impl fmt::Debug for ExpiringTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reads.fmt(f)
+    }
+}

@@ -1,0 +1,251 @@
+//! The removal of expired pairs, in bounded steps.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use twindex::{Change, IndexKind};
+use twindex_format::{FOREVER, Operation, split_deadline, values_that_expire};
+
+use super::clock::Clock;
+use crate::core::{Core, Logged};
+use crate::error::Result;
+use crate::handle::Writer;
+use crate::mutex::lock;
+
+/// One of so many writes takes a step. It passes the pairs of a segment of a hash table, some 450, or as many of a sorted one as
+/// [`STEP_PAIRS`] says: three or four for each write. So one in eight pairs of a busy table is expired and not yet removed.
+const WRITES_PER_STEP: u64 = 128;
+const STEP_PAIRS: usize = 256;
+/// A step of a writer removes at most so many.
+const MOST_OF_WRITER: usize = WRITES_PER_STEP as usize;
+/// The thread that syncs the log removes for so long at a time, twice a second.
+const BUSY: Duration = Duration::from_millis(5);
+
+/// The clock of a store, and its tables whose pairs expire, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry {
+    /// The system's, unless a test gave another.
+    clock: Mutex<Option<Arc<Clock>>>,
+    tables: Mutex<BTreeMap<u32, Arc<Removal>>>,
+}
+
+/// How far the removal of a table's expired pairs has come. It goes through all pairs, in passes.
+#[derive(Debug)]
+pub(crate) struct Removal {
+    id: u32,
+    table: twindex::Table,
+    pass: Mutex<Pass>,
+    /// Nothing that the last pass left behind expires before.
+    due: AtomicU64,
+    /// Nor does anything that was written since the present one began.
+    due_of_written: AtomicU64,
+}
+
+/// What a step did.
+#[derive(Default)]
+struct Step {
+    removed: usize,
+    /// Whether the pass has ended.
+    is_last: bool,
+    /// What to acknowledge, if it is to be known that the pairs are removed from the file.
+    written: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Pass {
+    /// Where a hash table is walked next.
+    from: u64,
+    /// The last key of a sorted table that was passed.
+    last: Option<Vec<u8>>,
+    is_new: bool,
+    /// The first deadline among the pairs that stay.
+    due: u64,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        Self { from: 0, last: None, is_new: true, due: u64::MAX }
+    }
+}
+
+impl Expiry {
+    pub(crate) fn clock(&self) -> Arc<Clock> {
+        lock(&self.clock).as_ref().map_or_else(Clock::system, Arc::clone)
+    }
+
+    pub(crate) fn set_clock(&self, clock: Clock) {
+        *lock(&self.clock) = Some(Arc::new(clock));
+    }
+
+    pub(crate) fn removal(&self, id: u32, table: &twindex::Table) -> Arc<Removal> {
+        let new = || Arc::new(Removal::new(id, table.clone()));
+        Arc::clone(lock(&self.tables).entry(id).or_insert_with(new))
+    }
+
+    /// Forgets a table that was dropped.
+    pub(crate) fn forget(&self, id: u32) {
+        lock(&self.tables).remove(&id);
+    }
+
+    /// Remembers those of these tables whose pairs expire.
+    pub(crate) fn remember(&self, tables: &[(u32, twindex::Table)]) {
+        for (id, table) in tables.iter().filter(|(_, table)| values_that_expire(table.codecs().1).is_some()) {
+            self.removal(*id, table);
+        }
+    }
+
+    /// Removes what has expired, for a moment. It does not wait for anything, and what cannot be removed stays.
+    pub(crate) fn remove_for_a_moment(&self, core: &Core) {
+        let tables: Vec<_> = lock(&self.tables).values().cloned().collect();
+        let begun = Instant::now();
+        for removal in tables {
+            let may_write = || core.logged().is_some_and(|logged| !logged.log.is_ahead());
+            while removal.is_due(self.clock().now()) && may_write() {
+                match removal.try_step(core, MOST_OF_WRITER) {
+                    Some(Ok(Step { is_last: false, .. })) if begun.elapsed() < BUSY => {}
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+thread_local! {
+    static CHANCE: Cell<u64> = const { Cell::new(1) };
+}
+
+/// Whether a step is due after so many writes of this thread. By chance, since threads that counted their writes together would
+/// wait for each other's processors.
+fn is_turn(writes: usize) -> bool {
+    let next = CHANCE.try_with(|chance| {
+        // The multiplier and increment of Knuth's MMIX; the highest bits are the best ones.
+        chance.set(
+            chance.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407),
+        );
+        chance.get()
+    });
+    next.is_ok_and(|next| next / (u64::MAX / WRITES_PER_STEP) < writes as u64)
+}
+
+impl Removal {
+    pub(crate) fn new(id: u32, table: twindex::Table) -> Self {
+        let due_of_written = AtomicU64::new(u64::MAX);
+        Self { id, table, pass: Mutex::default(), due: AtomicU64::new(0), due_of_written }
+    }
+
+    /// To be called after so many writes, of pairs with this deadline.
+    #[inline]
+    pub(crate) fn written(&self, core: &Core, deadline: u64, writes: usize) {
+        self.note(deadline);
+        if is_turn(writes) {
+            self.step_of_writer(core);
+        }
+    }
+
+    /// To be called once a pair with this deadline is in memory.
+    #[inline]
+    pub(crate) fn note(&self, deadline: u64) {
+        if deadline != FOREVER && deadline < self.due_of_written.load(Relaxed) {
+            self.due_of_written.fetch_min(deadline, Relaxed);
+        }
+    }
+
+    #[cold]
+    fn step_of_writer(&self, core: &Core) {
+        if self.is_due(core.expiry.clock().now()) {
+            // The write has been done. What could not be removed is still hidden.
+            let _ = self.try_step(core, MOST_OF_WRITER);
+        }
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        now >= self.due.load(Relaxed).min(self.due_of_written.load(Relaxed))
+    }
+
+    /// Removes up to so many expired pairs. If it returns fewer, there were no more.
+    pub(crate) fn remove(&self, core: &Core, most: usize) -> Result<usize> {
+        core.check_writable()?;
+        let (mut removed, mut written, mut pass) = (0, None, lock(&self.pass));
+        // It may begin amid a pass. The next one then goes through all.
+        let mut passes = if pass.is_new { 1 } else { 2 };
+        while passes > 0 && removed < most && self.is_due(core.expiry.clock().now()) {
+            let step = self.step(core, &mut pass, most - removed)?;
+            removed += step.removed;
+            passes -= u32::from(step.is_last);
+            written = step.written.or(written);
+        }
+        drop(pass);
+        if let (Some(written), Some(Logged { log, .. })) = (written, core.logged()) {
+            log.acknowledge(written)?;
+        }
+        Ok(removed)
+    }
+
+    /// A step, unless another thread takes one.
+    fn try_step(&self, core: &Core, most: usize) -> Option<Result<Step>> {
+        match self.pass.try_lock() {
+            Ok(mut pass) => Some(self.step(core, &mut pass, most)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.step(core, &mut poisoned.into_inner(), most)),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Passes some pairs and removes up to so many.
+    fn step(&self, core: &Core, pass: &mut Pass, most: usize) -> Result<Step> {
+        let now = core.expiry.clock().now();
+        if std::mem::take(&mut pass.is_new) {
+            // A writer tells of its pair once that is in memory. So a pair is passed now, or told of later.
+            self.due_of_written.store(u64::MAX, Relaxed);
+        }
+        let (mut expired, mut due) = (Vec::new(), pass.due);
+        let mut see = |key: &[u8], stored: &[u8]| match split_deadline(stored).0 {
+            FOREVER => {}
+            deadline if deadline <= now => expired.push(key.to_vec()),
+            deadline => due = due.min(deadline),
+        };
+        let next = match self.table.index() {
+            IndexKind::Hash => self.table.walk(pass.from, see).map(|from| Pass { from, ..Pass::default() }),
+            IndexKind::Sorted => {
+                let last = pass.last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                let mut cursor = self.table.cursor((last, Bound::Unbounded))?;
+                let passed = cursor.scan_asc_next_many(STEP_PAIRS, &mut see);
+                let last = cursor.key().map(<[u8]>::to_vec);
+                (passed == STEP_PAIRS).then(|| Pass { last, ..Pass::default() })
+            }
+        };
+        let mut step = Step { is_last: next.is_none() && expired.len() <= most, ..Step::default() };
+        for key in expired.iter().take(most) {
+            let (is_removed, written) = self.remove_if_expired(core, key, now)?;
+            step.removed += usize::from(is_removed);
+            step.written = written.or(step.written);
+        }
+        if step.is_last {
+            self.due.store(due, Relaxed);
+            *pass = Pass::default();
+        } else if let Some(next) = next.filter(|_| expired.len() <= most) {
+            *pass = Pass { is_new: false, due, ..next };
+        }
+        Ok(step)
+    }
+
+    /// Removes a pair if it has expired by then: whether it had, and what to acknowledge. It waits for nothing.
+    fn remove_if_expired(&self, core: &Core, key: &[u8], now: u64) -> Result<(bool, Option<u64>)> {
+        let expired = |old: Option<&[u8]>| {
+            let deadline = old.map_or(FOREVER, |stored| split_deadline(stored).0);
+            if deadline != FOREVER && deadline <= now { Change::Delete } else { Change::Keep }
+        };
+        let (writer, stripes) = (Writer::at_once(core, key.len())?, core.stripes());
+        let _held = stripes.hold(stripes.of(self.id, key));
+        let _writing = core.engine.writing();
+        core.check_writable()?;
+        let removed = self.table.alter(key, expired)?;
+        let written =
+            if removed { writer.append(|log| log.push(self.id, Operation::Delete(key))) } else { None };
+        Ok((removed, written))
+    }
+}

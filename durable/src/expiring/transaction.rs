@@ -1,0 +1,171 @@
+//! Expiring tables in transactions.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use twindex::{KeyRange, Write};
+use twindex_cache::Ttl;
+use twindex_format::{FOREVER, with_deadline};
+
+use super::{ExpiringTable, incremented};
+use crate::error::Result;
+use crate::transaction::Transaction;
+
+/// An [`ExpiringTable`] in a transaction: [`Transaction::expiring`]. A pair has expired by the time of the call that reads it.
+#[derive(Debug)]
+pub struct ExpiringPart<'t> {
+    transaction: &'t mut Transaction,
+    table: &'t ExpiringTable,
+}
+
+impl Transaction {
+    /// The verbs of a table whose pairs expire.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use twindex_durable::{Error, Store, twindex::IndexKind};
+    /// # let store = Store::new();
+    /// let sessions = store.expiring_table("sessions", IndexKind::Hash)?;
+    /// store.transaction(|tx| tx.expiring(&sessions).insert("4f1a", "ada", Duration::from_mins(30)))?;
+    /// assert!(sessions.contains("4f1a")?);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn expiring<'t>(&'t mut self, table: &'t ExpiringTable) -> ExpiringPart<'t> {
+        ExpiringPart { transaction: self, table }
+    }
+}
+
+impl ExpiringPart<'_> {
+    fn find(&mut self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
+        let Some(stored) = self.transaction.select(&self.table.table, key)? else { return Ok(None) };
+        let shown = self.table.reads.time.show(&stored);
+        Ok(shown.map(|(deadline, value)| (deadline, value.to_vec())))
+    }
+
+    fn put(&mut self, key: &[u8], deadline: u64, value: &[u8]) -> Result<()> {
+        self.transaction.upsert(&self.table.table, key, with_deadline(deadline, value))?;
+        self.transaction.lent.push((Arc::clone(&self.table.removal), deadline));
+        Ok(())
+    }
+
+    /// A copy of the key's value, or `None` where the key is absent.
+    pub fn select(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.find(key.as_ref())?.map(|(_, value)| value))
+    }
+
+    /// Whether the key is there.
+    pub fn contains(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.find(key.as_ref())?.is_some())
+    }
+
+    /// How long a pair still lives.
+    pub fn ttl(&mut self, key: impl AsRef<[u8]>) -> Result<Ttl> {
+        let now = self.table.clock.now();
+        Ok(match self.find(key.as_ref())? {
+            None => Ttl::Absent,
+            Some((FOREVER, _)) => Ttl::Forever,
+            Some((deadline, _)) => Ttl::Left(Duration::from_millis(deadline.saturating_sub(now).max(1))),
+        })
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a range is passed as `Transaction::range` takes it")]
+    /// Up to `limit` pairs of a sorted table with keys in `range`, the first ones, or the last ones from the end if `down`.
+    pub fn range(
+        &mut self,
+        range: impl KeyRange,
+        limit: usize,
+        down: bool,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let (lower, upper) = range.key_bounds();
+        let (mut lower, mut upper) = (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
+        let mut shown = Vec::new();
+        loop {
+            let ends = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+            let wanted = limit - shown.len();
+            let found = self.transaction.range(&self.table.table, ends, wanted, down)?;
+            let (is_end, last) = (found.len() < wanted, found.last().map(|(key, _)| key.clone()));
+            for (key, stored) in found {
+                if let Some((_, value)) = self.table.reads.time.show(&stored) {
+                    shown.push((key, value.to_vec()));
+                }
+            }
+            let Some(last) = last.filter(|_| !is_end && shown.len() < limit) else { return Ok(shown) };
+            *(if down { &mut upper } else { &mut lower }) = Bound::Excluded(last);
+        }
+    }
+
+    /// Does the verb that `write` names; whether it takes effect.
+    pub fn write(
+        &mut self,
+        write: Write,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
+        if write != Write::Upsert && !write.takes_effect(self.contains(key)?) {
+            return Ok(false);
+        }
+        self.put(key, deadline, value.as_ref()).map(|()| true)
+    }
+
+    /// Adds the pair where the key is absent; whether it was.
+    pub fn insert(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Insert, key, value, ttl)
+    }
+
+    /// Replaces the value where the key is present; whether it was.
+    pub fn replace(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Replace, key, value, ttl)
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<()> {
+        self.write(Write::Upsert, key, value, ttl).map(drop)
+    }
+
+    /// Gives a pair a new time to live; whether it was there.
+    pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
+        let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
+        let Some((_, value)) = self.find(key)? else { return Ok(false) };
+        self.put(key, deadline, &value).map(|()| true)
+    }
+
+    /// Removes the pair; whether it was there.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let is_there = self.contains(key.as_ref())?;
+        self.transaction.delete(&self.table.table, key)?;
+        Ok(is_there)
+    }
+
+    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0, and `ttl` is that of a pair that is
+    /// added.
+    pub fn increment(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        by: i64,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<i64> {
+        let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
+        let old = self.find(key)?;
+        let sum = incremented(old.as_ref().map(|(_, value)| value.as_slice()), by)?;
+        self.put(key, old.map_or(deadline, |(own, _)| own), sum.to_string().as_bytes())?;
+        Ok(sum)
+    }
+}

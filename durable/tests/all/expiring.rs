@@ -1,0 +1,548 @@
+//! Tables whose pairs expire, by a clock that the tests set.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use twindex_durable::twindex::{Change, IndexKind, TableOptions};
+use twindex_durable::{
+    AnyTable, Durability, Effect, Error, ExpiringTable, Options, Store, Ttl, Watched, load, twindex,
+};
+
+use crate::common::{ALL, LOGGED, folder, follower, open, open_by_hand, until};
+
+const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
+/// A time in 2049, before which a store that goes by the system's clock removes nothing.
+const BEGIN: u64 = 2_500_000_000_000;
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A steady clock and a wall clock.
+#[derive(Clone)]
+struct Hands(Arc<[AtomicU64; 2]>);
+
+impl Hands {
+    fn of(store: &Store) -> Self {
+        let hands = Self(Arc::new([AtomicU64::new(1000), AtomicU64::new(BEGIN)]));
+        hands.clone().set(store);
+        hands
+    }
+
+    fn set(self, store: &Store) {
+        store.set_clock(move || (self.0[0].load(Relaxed), self.0[1].load(Relaxed)));
+    }
+
+    fn pass(&self, time: Duration) {
+        for hand in &*self.0 {
+            hand.fetch_add(time.as_millis() as u64, Relaxed);
+        }
+    }
+}
+
+fn in_memory(kind: IndexKind) -> (ExpiringTable, Hands, Store) {
+    let store = Store::new();
+    let hands = Hands::of(&store);
+    (store.expiring_table("t", kind).unwrap(), hands, store)
+}
+
+fn pairs(table: &ExpiringTable) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    table.iter().unwrap().collect()
+}
+
+fn left(table: &ExpiringTable, key: &str) -> Option<u64> {
+    match table.ttl(key).unwrap() {
+        Ttl::Left(left) => Some(left.as_millis() as u64),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_read_passes_over_expired_pairs() {
+    for kind in KINDS {
+        let (table, hands, _store) = in_memory(kind);
+        for (number, ttl) in
+            [None, Some(MINUTE), Some(2 * MINUTE), Some(MINUTE), None].into_iter().enumerate()
+        {
+            table.upsert(format!("k{number}"), format!("v{number}"), ttl).unwrap();
+        }
+        assert_eq!(pairs(&table).len(), 5);
+        hands.pass(Duration::from_millis(59_999));
+        assert!(table.contains("k1").unwrap());
+        hands.pass(Duration::from_millis(1));
+        let keys = ["k0", "k1", "k2", "k3", "k4", "none"];
+        let there = [true, false, true, false, true, false];
+        assert_eq!(table.contains_many(&keys).unwrap(), there);
+        let mut found = Vec::new();
+        table.select_many(&keys, |_, value| found.push(value.is_some())).unwrap();
+        assert_eq!(found, there);
+        assert_eq!(keys.map(|key| table.select(key).unwrap().is_some()), there);
+        assert_eq!(table.select("k2").unwrap().as_deref(), Some(b"v2".as_slice()));
+        assert_eq!(table.select_with("k3", <[u8]>::len).unwrap(), None);
+        assert_eq!(pairs(&table).into_keys().collect::<Vec<_>>(), [b"k0", b"k2", b"k4"]);
+        assert_eq!((table.ttl("k0").unwrap(), table.ttl("k1").unwrap()), (Ttl::Forever, Ttl::Absent));
+        assert_eq!((left(&table, "k2"), table.ttl("none").unwrap()), (Some(60_000), Ttl::Absent));
+    }
+}
+
+#[test]
+fn cursors_scans_and_ends_pass_over_expired_pairs_both_ways() {
+    let (table, hands, _store) = in_memory(IndexKind::Sorted);
+    for number in 0..1000_u32 {
+        let ttl = (number % 10 != 5).then_some(MINUTE);
+        table.upsert(format!("{number:03}"), number.to_string(), ttl).unwrap();
+    }
+    let mut cursor = table.cursor("100".."900").unwrap();
+    assert_eq!(cursor.scan_asc_next(), Some((b"100".as_slice(), b"100".as_slice())));
+    hands.pass(MINUTE);
+    assert_eq!(cursor.scan_asc_next().unwrap().0, b"105");
+    assert_eq!((cursor.key(), cursor.value().as_deref()), (Some(b"105".as_slice()), Some(b"105".as_slice())));
+    assert_eq!(cursor.scan_asc_next().unwrap().0, b"115");
+    assert_eq!(cursor.scan_desc_next().unwrap().0, b"105");
+    assert_eq!(cursor.scan_desc_next(), None);
+    cursor.seek("500");
+    assert_eq!(cursor.key(), None);
+    let mut keys = Vec::new();
+    assert_eq!(cursor.scan_asc_next_many(2, |key, _| keys.push(key.to_vec())), 2);
+    assert_eq!((keys.concat(), cursor.key()), (b"505515".to_vec(), Some(b"515".as_slice())));
+    assert_eq!(cursor.scan_desc_next_many(9, |_, _| ()), 9);
+    assert_eq!(cursor.scan_desc_next().unwrap().0, b"415");
+    assert_eq!(table.scan(..).unwrap().count(), 100);
+    assert_eq!(table.scan("1".."2").unwrap().rev().map(|(key, _)| key).next().unwrap(), b"195");
+    assert_eq!(table.prefix("99").unwrap().collect::<Vec<_>>(), [(b"995".to_vec(), b"995".to_vec())]);
+    assert_eq!(table.first().unwrap().unwrap().0, b"005");
+    assert_eq!(table.last().unwrap().unwrap().0, b"995");
+    assert_eq!(table.pop_first().unwrap().unwrap().0, b"005");
+    assert_eq!(table.pop_last().unwrap().unwrap().0, b"995");
+    assert_eq!(table.delete_range("1".."2").unwrap(), 10);
+    assert_eq!(table.delete_prefix("2").unwrap(), 10);
+    assert_eq!(pairs(&table).len(), 78);
+}
+
+#[test]
+fn writes_see_an_expired_pair_as_absent() {
+    for kind in KINDS {
+        let (table, hands, _store) = in_memory(kind);
+        let renew = || {
+            for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+                table.upsert(key, "1", MINUTE).unwrap();
+            }
+            hands.pass(MINUTE);
+        };
+        renew();
+        assert!(!table.replace("a", "2", None).unwrap() && !table.delete("b").unwrap());
+        assert_eq!(table.take("c").unwrap(), None);
+        assert!(!table.touch("d", MINUTE).unwrap());
+        assert!(table.insert("a", "2", MINUTE).unwrap() && !table.insert("a", "3", None).unwrap());
+        assert_eq!(table.increment("e", 5, MINUTE).unwrap(), 5);
+        assert!(!table.compare_and_swap("f", Some(b"1"), None, None).unwrap());
+        assert!(table.compare_and_swap("f", None, Some(b"2"), MINUTE).unwrap());
+        let see = |old: Option<&[u8]>| {
+            assert_eq!(old, None);
+            Change::Keep
+        };
+        assert!(!table.alter("g", None, see).unwrap());
+        assert!(!table.alter("h", None, |_| Change::Delete).unwrap());
+        assert!(table.alter("i", None, |old| Change::Set(old.unwrap_or(b"new").to_vec())).unwrap());
+        let now = [("a", "2"), ("e", "5"), ("f", "2"), ("i", "new")];
+        let now: BTreeMap<_, _> = now.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        assert_eq!(pairs(&table), now);
+        renew();
+        let keys = ["a", "b", "x", "a"];
+        let puts = keys.map(|key| (key, "3"));
+        assert_eq!(table.replace_many(&puts, None).unwrap(), [false; 4]);
+        assert_eq!(table.insert_many(&puts, MINUTE).unwrap(), [true, true, true, false]);
+        assert_eq!(table.replace_many(&puts, MINUTE).unwrap(), [true; 4]);
+        assert_eq!(table.delete_many(&["a", "c", "a"]).unwrap(), [true, false, false]);
+        assert_eq!(table.increment_many(&[("d", 1), ("b", 4), ("d", 1)], MINUTE).unwrap(), [1, 7, 2]);
+        let swaps =
+            [("e", None, Some(b"9".as_slice())), ("b", Some(b"7".as_slice()), None), ("g", Some(b"1"), None)];
+        assert_eq!(table.compare_and_swap_many(&swaps, None).unwrap(), [true, true, false]);
+        assert_eq!(table.select("e").unwrap().as_deref(), Some(b"9".as_slice()));
+        let failing = table.increment_many(&[("d", 1), ("q", i64::MAX), ("q", 1), ("d", 1)], None);
+        assert!(matches!(failing, Err(Error::Engine(twindex::Error::Overflow { by: 1, .. }))));
+        assert_eq!(table.select("d").unwrap().as_deref(), Some(b"3".as_slice()));
+        table.upsert("text", "one", None).unwrap();
+        assert!(matches!(
+            table.increment("text", 1, None),
+            Err(Error::Engine(twindex::Error::NotAnInteger { start })) if start == "one"
+        ));
+    }
+}
+
+#[test]
+fn a_pair_keeps_its_deadline_until_a_write_or_touch_gives_another() {
+    let (table, hands, _store) = in_memory(IndexKind::Hash);
+    table.upsert("a", "1", MINUTE).unwrap();
+    hands.pass(MINUTE / 2);
+    assert_eq!(table.increment("a", 1, 9 * MINUTE).unwrap(), 2);
+    assert!(table.compare_and_swap("a", Some(b"2"), Some(b"3"), None).unwrap());
+    assert!(table.alter("a", None, |_| Change::Set(b"4".into())).unwrap());
+    assert_eq!(left(&table, "a"), Some(30_000));
+    assert!(table.touch("a", 2 * MINUTE).unwrap());
+    assert_eq!((left(&table, "a"), table.select("a").unwrap().unwrap()), (Some(120_000), b"4".to_vec()));
+    assert!(table.replace("a", "5", MINUTE).unwrap());
+    assert_eq!(left(&table, "a"), Some(60_000));
+    assert!(table.touch("a", None).unwrap());
+    assert_eq!(table.ttl("a").unwrap(), Ttl::Forever);
+    assert!(table.touch("a", Duration::from_nanos(1)).unwrap());
+    assert_eq!(left(&table, "a"), Some(1));
+    assert_eq!(table.increment("new", 1, MINUTE).unwrap(), 1);
+    assert_eq!(left(&table, "new"), Some(60_000));
+}
+
+#[test]
+fn a_time_to_live_of_zero_or_out_of_range_is_an_error_with_the_value() {
+    let (table, ..) = in_memory(IndexKind::Hash);
+    let long = twindex_durable::MAX_TTL + Duration::from_millis(1);
+    for ttl in [Duration::ZERO, long] {
+        let results = [
+            table.upsert("a", "1", ttl),
+            table.insert("a", "1", ttl).map(drop),
+            table.touch("a", ttl).map(drop),
+            table.increment("a", 1, ttl).map(drop),
+            table.insert_many(&[("a", "1")], ttl).map(drop),
+        ];
+        for result in results {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::Ttl { given } if given == ttl), "{error}");
+            assert!(error.to_string().contains(&format!("{ttl:?}")) && error.code() == "TWINDEX_TTL");
+        }
+    }
+    assert!(table.is_empty());
+    table.upsert("a", "1", twindex_durable::MAX_TTL).unwrap();
+    table.upsert("b", "1", Duration::MAX).unwrap();
+    assert_eq!(table.ttl("b").unwrap(), Ttl::Forever);
+}
+
+#[test]
+fn what_has_expired_stays_hidden_when_the_wall_clock_goes_back() {
+    let (table, hands, _store) = in_memory(IndexKind::Hash);
+    table.upsert("a", "1", MINUTE).unwrap();
+    table.upsert("b", "1", 2 * MINUTE).unwrap();
+    hands.pass(MINUTE);
+    assert!(!table.contains("a").unwrap());
+    hands.0[1].fetch_sub(3_600_000, Relaxed);
+    assert!(!table.contains("a").unwrap());
+    assert_eq!(left(&table, "b"), Some(60_000));
+    // The steady clock goes on.
+    hands.pass(MINUTE);
+    assert!(!table.contains("b").unwrap());
+    // A wall clock that is set forward, as after the machine has slept, is followed.
+    table.upsert("c", "1", 2 * 60 * MINUTE).unwrap();
+    hands.0[1].fetch_add(4 * 3_600_000, Relaxed);
+    hands.0[0].fetch_add(1, Relaxed);
+    assert!(!table.contains("c").unwrap());
+}
+
+#[test]
+fn deadlines_survive_closing_compaction_save_dump_load_and_reach_followers() {
+    for (durability, kind) in ALL.into_iter().zip(KINDS.into_iter().cycle()) {
+        let (folder, path) = folder();
+        let store = open_by_hand(&path, durability);
+        let hands = Hands::of(&store);
+        let table = store.expiring_table("t", kind).unwrap();
+        let fill = |from: u32| {
+            for number in from..from + 30 {
+                let ttl = (number % 3 != 0).then(|| MINUTE * (number % 3));
+                table.upsert(format!("{number:03}"), "v", ttl).unwrap();
+            }
+        };
+        fill(0);
+        let see = |store: &Store, minutes: u64, count: usize| {
+            let hands = Hands::of(store);
+            hands.pass(Duration::from_mins(minutes));
+            let AnyTable::Expiring(table) = store.any_table_with("t", TableOptions::new(kind), None).unwrap()
+            else {
+                panic!("it does not expire")
+            };
+            assert_eq!(pairs(&table).len(), count);
+            assert_eq!(table.ttl("001").unwrap() == Ttl::Absent, minutes > 0);
+        };
+        for minutes in [0, 1, 2] {
+            let mut dump = Vec::new();
+            store.dump(&mut dump).unwrap();
+            let loaded = <twindex::Store as twindex_durable::Dump>::load(&mut dump.as_slice()).unwrap();
+            see(&Store::from(loaded), minutes, 30 - 10 * minutes as usize);
+            let copy = folder.path().join(format!("copy{minutes}.twx"));
+            store.save_as(&copy).unwrap();
+            see(&Store::from(load(&copy).unwrap()), minutes, 30 - 10 * minutes as usize);
+        }
+        if durability == Durability::None {
+            fill(30);
+        } else {
+            see(&follower(&path), 1, 20);
+            store.compact().unwrap();
+            fill(30);
+            let copy = follower(&path);
+            see(&copy, 1, 40);
+            let Ok(AnyTable::Expiring(of_copy)) = copy.any_table_with("t", TableOptions::new(kind), None)
+            else {
+                panic!("it does not expire")
+            };
+            assert!(matches!(of_copy.upsert("a", "1", None), Err(Error::ReadOnly { .. })));
+            assert!(matches!(of_copy.remove_expired(9), Err(Error::ReadOnly { .. })));
+            assert_eq!(of_copy.len(), 60);
+        }
+        hands.pass(MINUTE);
+        assert_eq!(pairs(&table).len(), 40);
+        store.close().unwrap();
+        assert!(matches!(table.select("000"), Err(Error::Closed { .. })));
+        see(&open(&path, durability), 2, 20);
+    }
+}
+
+#[test]
+fn expiry_is_remembered_with_the_codecs_and_contradictions_are_errors() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let options = TableOptions::new(IndexKind::Hash).keys("int").values("str");
+    store.expiring_table_with("e", options).unwrap();
+    store.table_with("p", options).unwrap();
+    store.close().unwrap();
+    let store = open(&path, Durability::EverySec);
+    let any = |name, options, expires| store.any_table_with(name, options, expires);
+    assert!(
+        matches!(any("e", options, None), Ok(AnyTable::Expiring(table)) if table.codecs() == ("int", "str"))
+    );
+    assert!(matches!(any("p", options, None), Ok(AnyTable::Plain(_))));
+    assert!(matches!(any("new", options, None), Ok(AnyTable::Plain(_))));
+    assert!(matches!(any("newer", options, Some(true)), Ok(AnyTable::Expiring(_))));
+    let bytes = TableOptions::new(IndexKind::Hash).keys("bytes").values("bytes");
+    assert!(matches!(any("e", bytes, None), Ok(AnyTable::Expiring(_))));
+    let json = options.values("json");
+    let Err(Error::Engine(wrong @ twindex::Error::WrongCodec { .. })) = any("e", json, None) else {
+        panic!("it was opened")
+    };
+    assert!(wrong.to_string().contains("str") && !wrong.to_string().contains("expires:"), "{wrong}");
+    let is_wrong = |error: Error, expires: bool| {
+        assert!(matches!(&error, Error::WrongExpiry { expires: is, .. } if *is == expires), "{error}");
+        assert!(error.code() == "TWINDEX_WRONG_EXPIRY" && error.to_string().contains('"'));
+    };
+    is_wrong(any("p", options, Some(true)).unwrap_err(), false);
+    is_wrong(any("e", options, Some(false)).unwrap_err(), true);
+    is_wrong(store.expiring_table("p", IndexKind::Hash).unwrap_err(), false);
+    is_wrong(store.table("e", IndexKind::Hash).unwrap_err(), true);
+    is_wrong(store.find_table("e").unwrap_err(), true);
+    is_wrong(store.table_with("q", options.values("expires:str")).unwrap_err(), true);
+    is_wrong(store.snapshot().unwrap().table("e").unwrap_err(), true);
+    is_wrong(store.snapshot().unwrap().expiring_table("p").unwrap_err(), false);
+    let absent = any("none", options.create(false), Some(true));
+    assert!(matches!(absent, Err(Error::Engine(twindex::Error::NoTable { .. }))));
+}
+
+#[test]
+fn writes_remove_expired_pairs_in_bounded_steps() {
+    for kind in KINDS {
+        let (table, hands, _store) = in_memory(kind);
+        for number in 0..20_000_u32 {
+            table
+                .upsert(number.to_be_bytes(), "v", if number % 2 == 0 { MINUTE } else { 9 * MINUTE })
+                .unwrap();
+        }
+        assert_eq!(table.len(), 20_000);
+        hands.pass(MINUTE);
+        let mut most = 0;
+        for number in 20_000..50_000_u32 {
+            let before = table.len();
+            table.upsert(number.to_be_bytes(), "v", 9 * MINUTE).unwrap();
+            most = most.max(before.saturating_sub(table.len()));
+        }
+        assert_eq!(table.len(), 40_000, "{kind}: the expired half is gone");
+        assert!(most < 128, "{most} at once");
+        // Nothing is due, so nothing is looked at.
+        assert_eq!(table.remove_expired(usize::MAX).unwrap(), 0);
+    }
+}
+
+#[test]
+fn remove_expired_removes_up_to_the_limit_and_then_the_rest() {
+    for kind in KINDS {
+        let (_folder, path) = folder();
+        let store = open(&path, Durability::EverySec);
+        let hands = Hands::of(&store);
+        let table = store.expiring_table("t", kind).unwrap();
+        let pairs: Vec<_> = (0..5000_u32).map(|number| (number.to_be_bytes(), "v")).collect();
+        table.upsert_many(&pairs, MINUTE).unwrap();
+        table.upsert("stays", "v", None).unwrap();
+        assert_eq!(table.remove_expired(10).unwrap(), 0);
+        let before = store.position().unwrap();
+        hands.pass(MINUTE);
+        assert_eq!(table.remove_expired(10).unwrap(), 10);
+        assert_eq!(table.remove_expired(3000).unwrap(), 3000);
+        assert_eq!(table.remove_expired(usize::MAX).unwrap(), 1990);
+        assert_eq!(table.len(), 1);
+        let deletes = store.changes(before).unwrap().flat_map(|batch| batch.unwrap().changes);
+        assert_eq!(deletes.filter(|change| matches!(change.effect, Effect::Delete { .. })).count(), 5000);
+        store.close().unwrap();
+        let store = open(&path, Durability::EverySec);
+        assert_eq!(store.expiring_table("t", kind).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn the_thread_that_syncs_removes_expired_pairs_of_a_file_that_nobody_writes_to() {
+    let (_folder, path) = folder();
+    let make = open(&path, Durability::EverySec);
+    for kind in KINDS {
+        let table = make.expiring_table(kind.name(), kind).unwrap();
+        let pairs: Vec<_> = (0..3000_u32).map(|number| (number.to_be_bytes(), "v")).collect();
+        table.upsert_many(&pairs, Duration::from_millis(1)).unwrap();
+    }
+    make.close().unwrap();
+    // Neither table is opened.
+    let store = open(&path, Durability::EverySec);
+    until("the pairs are removed", || store.stats().pairs == 0);
+}
+
+#[test]
+fn the_feed_has_values_without_deadlines_and_says_when_they_expire() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let hands = Hands::of(&store);
+    let before = store.position().unwrap();
+    let options = TableOptions::new(IndexKind::Hash).values("str");
+    let table = store.expiring_table_with("t", options).unwrap();
+    table.upsert("a", "1", MINUTE).unwrap();
+    table.upsert("b", "2", None).unwrap();
+    store.table_with("p", options).unwrap().upsert("c", "3").unwrap();
+    let from_start = |compacted: bool| {
+        let changes = store.changes(before).unwrap().flat_map(|batch| batch.unwrap().changes);
+        let puts = changes.filter_map(|change| match change.effect {
+            Effect::Put { key, value } => {
+                assert_eq!(change.table.values, "str", "compacted: {compacted}");
+                Some((String::from_utf8(key).unwrap(), value, change.expires))
+            }
+            _ => None,
+        });
+        puts.collect::<Vec<_>>()
+    };
+    let put = |key: &str, value: &str, expires| (key.to_owned(), value.as_bytes().to_vec(), expires);
+    let all = [put("a", "1", Some(BEGIN + 60_000)), put("b", "2", None), put("c", "3", None)];
+    assert_eq!(from_start(false), all);
+    let watch = table.watch("").unwrap();
+    table.upsert("a", "4", MINUTE).unwrap();
+    let Some(Watched::Change(change)) = watch.poll() else { panic!("a watch is told at once") };
+    assert_eq!(
+        (change.effect, change.expires),
+        (Effect::Put { key: "a".into(), value: "4".into() }, all[0].2)
+    );
+    drop(watch);
+    let all = [&all[..], &[put("a", "4", all[0].2)]].concat();
+    store.compact().unwrap();
+    assert_eq!(from_start(true), all);
+    hands.pass(MINUTE);
+    let watch = table.watch("").unwrap();
+    assert_eq!(table.remove_expired(9).unwrap(), 1);
+    let removed = Effect::Delete { key: "a".into() };
+    assert!(matches!(watch.poll(), Some(Watched::Change(change)) if change.effect == removed));
+}
+
+#[test]
+fn a_snapshot_hides_what_had_expired_when_it_was_taken_and_nothing_more() {
+    for kind in KINDS {
+        let (table, hands, store) = in_memory(kind);
+        table.upsert("a", "1", MINUTE).unwrap();
+        table.upsert("b", "2", 2 * MINUTE).unwrap();
+        hands.pass(MINUTE);
+        let snapshot = store.snapshot().unwrap();
+        let seen = snapshot.expiring_table("t").unwrap();
+        hands.pass(2 * MINUTE);
+        assert_eq!(table.remove_expired(9).unwrap(), 2);
+        assert_eq!(seen.iter().collect::<Vec<_>>(), [(b"b".to_vec(), b"2".to_vec())]);
+        assert_eq!((seen.contains("a"), seen.ttl("b")), (false, Ttl::Left(MINUTE)));
+        let mut dump = Vec::new();
+        snapshot.dump(&mut dump).unwrap();
+        assert_eq!(
+            <twindex::Store as twindex_durable::Dump>::load(&mut dump.as_slice()).unwrap().tables()[0].len(),
+            2
+        );
+    }
+}
+
+#[test]
+fn transactions_see_expired_pairs_as_absent_and_take_a_ttl() {
+    let (table, hands, store) = in_memory(IndexKind::Sorted);
+    for number in 0..50_u32 {
+        table
+            .upsert(format!("{number:02}"), "1", if number % 10 == 0 { 3 * MINUTE } else { MINUTE })
+            .unwrap();
+    }
+    hands.pass(MINUTE);
+    store
+        .transaction(|tx| {
+            let mut part = tx.expiring(&table);
+            assert!(!part.contains("01")? && !part.replace("01", "2", None)? && !part.delete("02")?);
+            assert!(part.insert("01", "2", MINUTE)? && !part.insert("01", "3", None)?);
+            assert_eq!((part.increment("03", 7, MINUTE)?, part.increment("10", 1, MINUTE)?), (7, 2));
+            assert_eq!(part.ttl("10")?, Ttl::Left(2 * MINUTE));
+            assert!(part.touch("20", None)? && !part.touch("21", None)?);
+            let keys =
+                |pairs: Vec<(Vec<u8>, Vec<u8>)>| pairs.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+            assert_eq!(keys(part.range(.., 3, false)?), [b"00", b"01", b"03"]);
+            assert_eq!(keys(part.range(.., 2, true)?), [b"40", b"30"]);
+            assert_eq!(keys(part.range("05".."25", 9, false)?), [b"10", b"20"]);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    assert_eq!((left(&table, "01"), table.ttl("20").unwrap()), (Some(60_000), Ttl::Forever));
+    assert_eq!((table.select("03").unwrap().unwrap(), left(&table, "10")), (b"7".to_vec(), Some(120_000)));
+    assert_eq!(table.remove_expired(99).unwrap(), 42, "one was deleted");
+    hands.pass(MINUTE);
+    assert_eq!(table.remove_expired(99).unwrap(), 2, "what the transaction wrote is removed too");
+}
+
+#[test]
+fn removal_never_takes_a_pair_that_another_thread_has_renewed() {
+    for kind in KINDS {
+        let (_folder, path) = folder();
+        let store = open(&path, Durability::EverySec);
+        let hands = Hands::of(&store);
+        let table = store.expiring_table("t", kind).unwrap();
+        let keys: Vec<_> = (0..2000_u32).map(u32::to_be_bytes).collect();
+        for round in 0..5_u32 {
+            let old: Vec<_> = keys.iter().map(|key| (key, round.to_be_bytes())).collect();
+            table.upsert_many(&old, MINUTE).unwrap();
+            hands.pass(MINUTE);
+            thread::scope(|scope| {
+                let removing = scope.spawn(|| while table.remove_expired(64).unwrap() > 0 {});
+                for (number, key) in keys.iter().enumerate() {
+                    match number % 3 {
+                        0 => assert!(table.insert(key, "new", MINUTE).unwrap()),
+                        1 => table.upsert(key, "new", MINUTE).unwrap(),
+                        _ => assert_eq!(table.increment(key, 1, MINUTE).unwrap(), 1),
+                    }
+                }
+                removing.join().unwrap();
+            });
+            assert_eq!(pairs(&table).len(), keys.len());
+            hands.pass(MINUTE);
+        }
+        let expected = table.len();
+        store.close().unwrap();
+        assert_eq!(open(&path, Durability::EverySec).expiring_table("t", kind).unwrap().len(), expected);
+    }
+}
+
+#[test]
+fn a_write_is_in_the_file_with_its_deadline_when_it_returns() {
+    for durability in LOGGED {
+        let (folder, path) = folder();
+        let store = Options::new().durability(durability).open(&path).unwrap();
+        let hands = Hands::of(&store);
+        let table = store.expiring_table("t", IndexKind::Hash).unwrap();
+        table.upsert("a", "1", MINUTE).unwrap();
+        assert!(table.touch("a", 3 * MINUTE).unwrap());
+        table.insert("b", "2", MINUTE).unwrap();
+        hands.pass(MINUTE);
+        assert!(table.insert("b", "3", MINUTE).unwrap());
+        // As after `kill -9`.
+        let copy = folder.path().join("copy.twx");
+        std::fs::copy(&path, &copy).unwrap();
+        let copy = open(&copy, durability);
+        hands.clone().set(&copy);
+        let copied = copy.expiring_table("t", IndexKind::Hash).unwrap();
+        assert_eq!(pairs(&copied), pairs(&table));
+        assert_eq!((left(&copied, "a"), left(&copied, "b")), (Some(120_000), Some(60_000)));
+    }
+}
