@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
@@ -23,6 +23,11 @@ cpSync(join(root, '../../examples/node'), folder, {
 })
 mkdirSync(join(folder, 'node_modules'))
 symlinkSync(root, join(folder, 'node_modules/twindex'), 'junction')
+
+test('tour.js prints what the program prints in every language', async () => {
+  const { stdout } = await node('tour.js', 'tour.twx')
+  assert.equal(stdout, readFileSync(join(root, '../../examples/tour.txt'), 'utf8'))
+})
 
 test('leaderboard.js keeps the ranking', async () => {
   const { stdout } = await node('leaderboard.js', '1000')

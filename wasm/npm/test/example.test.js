@@ -1,11 +1,20 @@
-// The example runs as it is written.
+// The examples run as they are written.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-test('autocomplete', () => {
-  const path = fileURLToPath(new URL('../../../examples/wasm/autocomplete.mjs', import.meta.url))
-  const shown = execFileSync(process.execPath, [path, 'th', 'sc', 'x'], { encoding: 'utf8' })
+const example = (name) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
+
+test('tour.mjs prints what the program prints in every language, but for the feed', () => {
+  const shown = execFileSync(process.execPath, [example('wasm/tour.mjs')], { encoding: 'utf8' })
+  assert.equal(shown, readFileSync(example('tour.txt'), 'utf8').replaceAll(/^feed.*\n/gm, ''))
+})
+
+test('autocomplete.mjs completes words', () => {
+  const shown = execFileSync(process.execPath, [example('wasm/autocomplete.mjs'), 'th', 'sc', 'x'], {
+    encoding: 'utf8',
+  })
   assert.equal(shown, 'th: the (7), that (1), their (1)\nsc: scanned (1)\nx: \n')
 })
