@@ -6,6 +6,7 @@ import twindex
 
 
 def main(path: str) -> None:
+    """Run it with a store in a new file."""
     store = twindex.open(path)
 
     users = store.table("users", values="json")

@@ -11,6 +11,7 @@ import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } 
 import { Table } from './table.js'
 
 const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
+const TLS = ['tlsAuthority', 'tlsIdentity']
 const MOST_PARTITIONS = 1024
 const MOST_REPLICAS = 1000
 const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers', 'channels']
@@ -22,7 +23,7 @@ function readPem(pem, name) {
 }
 
 function readGiven(options) {
-  const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', 'tlsAuthority', 'tlsIdentity', ...TIMES]
+  const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', ...TLS, ...TIMES]
   const given = { ...readOptions(options, 'connect', names) }
   if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
   if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')
