@@ -129,6 +129,12 @@ export function readPrefix({ prefix, gt, gte, lt, lte }, codec) {
   return { lower: [INCLUDED, both[1]], upper: [EXCLUDED, codec.endOfPrefix(both[1])] }
 }
 
+/** The options of the scan that `prefix(prefix, options)` is. */
+export function readPrefixScan(prefix, options) {
+  if (prefix === undefined) throw typeError('a prefix is a key', prefix)
+  return { ...readOptions(options, 'a prefix', ['reverse', 'limit']), prefix }
+}
+
 /** What a scan is asked for. */
 export function readScan(options, codec) {
   const read = readOptions(options, 'a scan', SCAN)

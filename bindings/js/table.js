@@ -2,7 +2,7 @@
 
 import { typeError } from './errors.js'
 import { INSPECT } from './internal.js'
-import { noKeys, readDeleted, readFunction, readPrefix } from './options.js'
+import { noKeys, readDeleted, readFunction, readPrefix, readPrefixScan } from './options.js'
 
 /** What a change returns to remove the pair. One symbol for every copy of the packages. */
 export const DELETE = Symbol.for('twindex.DELETE')
@@ -192,6 +192,10 @@ export class TableLike extends Pairs {
       return found
     }
     return removeShown(findOne, remove)
+  }
+
+  prefix(prefix, options) {
+    return this.scan(readPrefixScan(prefix, options))
   }
 
   deleteRange(options) {

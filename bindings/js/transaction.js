@@ -69,7 +69,7 @@ export class Transaction {
     return this.#store
   }
 
-  get ended() {
+  get closed() {
     return this.#access === undefined
   }
 
@@ -89,7 +89,7 @@ export class Transaction {
   }
 
   [INSPECT](_depth, options, inspect) {
-    return `Transaction ${inspect({ ended: this.ended }, options)}`
+    return `Transaction ${inspect({ closed: this.closed }, options)}`
   }
 }
 
@@ -340,7 +340,7 @@ let running
 /** The innermost of these that has not ended. */
 function live(link) {
   let inner = link
-  while (inner?.transaction.ended) inner = inner.outer
+  while (inner?.transaction.closed) inner = inner.outer
   return inner
 }
 
@@ -421,7 +421,7 @@ export function transact(
         throw typeError('the function of a transaction is no generator', result)
       if (commit(transaction)) return result
     } catch (error) {
-      if (transaction.ended || !giveUp(transaction)) throw error
+      if (transaction.closed || !giveUp(transaction)) throw error
     }
     checkRuns(runs)
   }
@@ -436,7 +436,7 @@ async function transactLater(begun, track, first, result) {
       const value = await (link === first ? result : track(link))
       if (commit(transaction)) return value
     } catch (error) {
-      if (transaction.ended || !giveUp(transaction)) throw error
+      if (transaction.closed || !giveUp(transaction)) throw error
     }
     checkRuns(runs)
   }

@@ -461,6 +461,11 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   /** The pairs of the range, in order or in reverse. */
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
+  /** The pairs whose keys start with `prefix`, in order or in reverse. */
+  prefix(
+    prefix: Input<K>,
+    options?: Pick<ScanOptions, 'reverse' | 'limit'>,
+  ): IterableIterator<[Output<K>, Output<V>]>
   /** The pair with the least or the greatest key. */
   first(): [Output<K>, Output<V>] | undefined
   last(): [Output<K>, Output<V>] | undefined
@@ -482,7 +487,7 @@ export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec 
 }
 export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
-    Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'first' | 'last'> {}
+    Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'prefix' | 'first' | 'last'> {}
 
 /** All tables of a store as they were at one moment, without half of a batch or a transaction. */
 export class Snapshot {
@@ -531,6 +536,7 @@ export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends Va
     Pick<
       SortedTable<K, V>,
       | 'scan'
+      | 'prefix'
       | 'first'
       | 'last'
       | 'popFirst'
@@ -551,7 +557,7 @@ export class Transaction {
 
   table: OpenTable<'transaction'>
   /** Whether it has ended: then every use of it is `TWINDEX_ENDED`. */
-  readonly ended: boolean
+  readonly closed: boolean
 }
 
 /** What bounds a cache, and its times, all in milliseconds. `Infinity` is for ever. */

@@ -212,4 +212,9 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
 export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   scan(options?: ScanOptions<K>): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
+  /** The pairs of a sorted table whose keys start with `prefix`, in order or in reverse. */
+  prefix(
+    prefix: Input<K>,
+    options?: Pick<ScanOptions, 'reverse' | 'limit'>,
+  ): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
 }

@@ -133,11 +133,11 @@ export function checkSync(path: string | URL, options?: CheckOptions): Report
 
 /** Writes what can be saved of a damaged file to a new one, which must not be there yet. The old one is left as it is. */
 export function recover(
-  from: string | URL,
-  to: string | URL,
+  path: string | URL,
+  target: string | URL,
   options?: CheckOptions & LaterOptions,
 ): Promise<Recovery>
-export function recoverSync(from: string | URL, to: string | URL, options?: CheckOptions): Recovery
+export function recoverSync(path: string | URL, target: string | URL, options?: CheckOptions): Recovery
 
 export interface ChangesOptions {
   /** The changes of these tables alone, with keys and values as these handles have them. */

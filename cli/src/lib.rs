@@ -9,7 +9,7 @@
 //! | `twindex delete FILE TABLE KEY` | deletes a pair |
 //! | `twindex shell FILE` | takes such commands one after another |
 //! | `twindex check FILE` | verifies every checksum and says where damage is |
-//! | `twindex recover FILE NEW` | writes what can be saved to a new file |
+//! | `twindex recover FILE TARGET` | writes what can be saved to a new file |
 //! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
 //! | `twindex import FILE [INPUT]` | reads such lines |
 //! | `twindex changes FILE` | writes the changes since the file was last written anew, as lines of JSON |
@@ -108,7 +108,7 @@ enum Command {
         /// The damaged file
         file: PathBuf,
         /// The file to write, which must not be there yet
-        new: PathBuf,
+        target: PathBuf,
     },
     /// Writes every pair as a line of JSON
     ///
@@ -199,7 +199,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         #[cfg(not(target_family = "wasm"))]
         Command::Shell { file, write } => shell::run(&file, limit, write),
         Command::Check { file } => commands::check(&file, limit),
-        Command::Recover { file, new } => commands::recover(&file, &new, limit),
+        Command::Recover { file, target } => commands::recover(&file, &target, limit),
         Command::Export { file, output, table } => {
             commands::export(&file, limit, output.as_deref(), table.as_deref())
         }

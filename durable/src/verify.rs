@@ -55,27 +55,27 @@ fn check_in(path: &Path, memory_limit: usize, mut progress: impl FnMut(Progress)
         .map_err(|error| Error::of_file(path, error))
 }
 
-/// Writes what can be saved of the file `from` to a new file `to`. The old one is left as it is.
+/// Writes what can be saved of the file at `path` to a new file, `target`. The old one is left as it is.
 ///
 /// What is damaged is left out, and what was done to the same keys later is still done. Fails with
-/// [`Error::Io`] where `to` is there already, and as [`check`] does.
+/// [`Error::Io`] where `target` is there already, and as [`check`] does.
 pub fn recover(
-    from: impl AsRef<Path>,
-    to: impl AsRef<Path>,
+    path: impl AsRef<Path>,
+    target: impl AsRef<Path>,
     progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    let from = &resolve(from.as_ref());
-    recover_in(from, to.as_ref(), default_limit(from), progress)
+    let path = &resolve(path.as_ref());
+    recover_in(path, target.as_ref(), default_limit(path), progress)
 }
 
 /// [`recover`] for the file of a store with this memory limit, as [`check_within`].
 pub fn recover_within(
-    from: impl AsRef<Path>,
-    to: impl AsRef<Path>,
+    path: impl AsRef<Path>,
+    target: impl AsRef<Path>,
     memory_limit: usize,
     progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    recover_in(&resolve(from.as_ref()), to.as_ref(), limit_while_loading(memory_limit), progress)
+    recover_in(&resolve(path.as_ref()), target.as_ref(), limit_while_loading(memory_limit), progress)
         .map_err(|error| error.naming_limit(memory_limit))
 }
 

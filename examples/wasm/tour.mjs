@@ -12,7 +12,7 @@ console.log(`table: ${users.size} user, born ${users.select('ada').born}`)
 
 const log = store.table('log', { index: 'sorted' })
 log.upsertMany(Object.entries({ '2026-11-02': 'b', '2026-11-01': 'a', '2025-12-31': 'z' }))
-for (const [day, text] of log.scan({ prefix: '2026-' })) console.log(`scan: ${day} ${text}`)
+for (const [day, text] of log.prefix('2026-')) console.log(`scan: ${day} ${text}`)
 
 const accounts = store.table('accounts', { values: 'int' })
 const writes = store.transaction((tx) => {

@@ -11,6 +11,7 @@ import {
   readFunction,
   readIterable,
   readOptions,
+  readPrefixScan,
   readRange,
   readScan,
   readTuple,
@@ -242,6 +243,10 @@ export class Table {
     const { reverse, limit, range } = readScan(options, keys)
     const source = at(() => this.#native.scan(...encodeRange(keys, range), reverse, limit))
     return pairs(source, this.#codecs, limit)
+  }
+
+  prefix(prefix, options) {
+    return this.scan(readPrefixScan(prefix, options))
   }
 
   [Symbol.asyncIterator]() {

@@ -29,7 +29,7 @@ test('a table has codecs and remembers them', async () => {
     [['bob', 2025, 7], 1],
   ])
   const found = []
-  for await (const pair of visits.scan({ prefix: ['ada', 2026] })) found.push(pair)
+  for await (const pair of visits.prefix(['ada', 2026])) found.push(pair)
   assert.deepEqual(found, [
     [['ada', 2026, 2], 5],
     [['ada', 2026, 11], 3],

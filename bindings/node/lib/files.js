@@ -108,14 +108,14 @@ export async function check(path, options) {
   return parseObject(await later(read, (gauge) => native.check(file, limit, gauge, LATER_ON)))
 }
 
-export function recoverSync(from, to, options) {
-  const files = [readPath(from), readPath(to)]
+export function recoverSync(path, target, options) {
+  const files = [readPath(path), readPath(target)]
   const { memoryLimit } = readOptions(options, 'a recovery', LOAD)
   return parseRecovery(native.recover(...files, readLimit(memoryLimit), undefined, NOW))
 }
 
-export async function recover(from, to, options) {
-  const files = [readPath(from), readPath(to)]
+export async function recover(path, target, options) {
+  const files = [readPath(path), readPath(target)]
   const read = readOptions(options, 'a recovery', [...LATER, ...LOAD])
   const limit = readLimit(read.memoryLimit)
   return parseRecovery(await later(read, (gauge) => native.recover(...files, limit, gauge, LATER_ON)))

@@ -39,6 +39,23 @@ test('a scan gives its range, either way, over any number of blocks', () => {
   }
 })
 
+test('a prefix gives its keys, in tables, snapshots and transactions', () => {
+  const { store } = fill('sorted')
+  const table = store.table('t', { index: 'sorted' })
+  const found = ALL.slice(100, 200)
+  const check = (some) => {
+    assert.deepEqual([...some.prefix('k01')], found)
+    assert.deepEqual([...some.prefix('k01', { reverse: true, limit: 7 })], found.toReversed().slice(0, 7))
+    for (const wrong of [[undefined], ['k', { gt: 'k' }]])
+      assert.throws(() => some.prefix(...wrong), { code: /TYPE|RANGE/ })
+  }
+  check(table)
+  const snapshot = store.snapshot()
+  check(snapshot.table('t', { index: 'sorted' }))
+  snapshot.close()
+  store.transaction((tx) => check(tx.table('t', { index: 'sorted' })))
+})
+
 test('large pairs come whole, in small blocks', () => {
   const table = new Store().table('t', { index: 'sorted', values: 'bytes' })
   for (let i = 0; i < 50; i++) table.insert(name(i), Buffer.alloc(i * 3000, i))
