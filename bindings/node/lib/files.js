@@ -1,7 +1,5 @@
 // Stores in files.
 
-import { realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseObject } from './crossing.js'
 import { native } from './native.js'
@@ -21,18 +19,6 @@ export function readPath(path) {
   if (!(path instanceof URL)) return readString(path, 'a path')
   if (path.protocol !== 'file:') throw typeError('a path is a string or a file: URL', path.href)
   return fileURLToPath(path)
-}
-
-/** The one name of a file, whatever links lead to it. It may not be there, but its folder. */
-export function resolveFile(path) {
-  try {
-    return realpathSync(path)
-  } catch {}
-  try {
-    return join(realpathSync(dirname(path)), basename(path))
-  } catch {
-    return path
-  }
 }
 
 /** The arguments of the native half. */

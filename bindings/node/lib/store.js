@@ -6,7 +6,7 @@ import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { parseObject } from './crossing.js'
-import { loadStore, loadStoreSync, openFile, openFileSync, readPath, resolveFile } from './files.js'
+import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
 import { readNamed } from './named.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
@@ -29,28 +29,20 @@ let identify
 
 export class Store {
   #handle
-  /** Its name, where threads share it. */
-  #shared
+  /** A number that it has in common with other handles of the same store, where there may be others. */
+  #place
   #closing
   #file
   #warnings
 
   static {
-    identify = (store) => {
-      if (store.#shared !== undefined) return `shared ${store.#shared}`
-      if (store.path === undefined) return store
-      return `${store.readOnly ? 'follower' : 'file'} ${resolveFile(store.path)}`
-    }
+    identify = (store) => store.#place ?? store
   }
 
   constructor(options, handle) {
     preventClone(this, 'Store')
-    if (options === INTERNAL) this.#handle = handle
-    else {
-      const read = readOptions(options, 'a store', STORE)
-      this.#handle = openStore(read)
-      this.#shared = read.shared
-    }
+    this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
+    this.#place = native.placeOf(this.#handle)
     const file = native.fileOf(this.#handle)
     this.#file = file === undefined ? undefined : parseObject(file)
     this.#warnings = new Warnings(this.#file?.path)

@@ -76,7 +76,7 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
         functions! {
             store: open_store open_shared has_shared loaded_modules open_file load_bytes load_file close_store free_store
                 drop_table tables store_memory memory_limit set_memory_limit dump flush compact save_as refresh follow
-                position stats file_of check recover;
+                position stats place_of file_of check recover;
             task: open_gauge gauge_pairs gauge_bytes notices_behind;
             changes: open_changes open_file_changes poll_changes;
             batch: open_batch batch_length batch_increment batch_expect commit;

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use twindex_durable::{Durability, Error, Options, Store};
@@ -84,6 +85,9 @@ impl fmt::Display for Refusal {
 /// The places that some thread has open, or is about to.
 static PLACES: LazyLock<Mutex<HashMap<Key, Weak<Place>>>> = LazyLock::new(Mutex::default);
 
+/// The number of the next place. Those that come round again are of stores that are long closed.
+static NEXT_PLACE: AtomicU32 = AtomicU32::new(0);
+
 /// What threads find a store by.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
@@ -97,6 +101,7 @@ enum Key {
 /// for a close that is under way.
 struct Place {
     key: Key,
+    number: u32,
     open: Mutex<Option<Open>>,
 }
 
@@ -112,7 +117,8 @@ impl Place {
         if let Some(place) = places.get(&key).and_then(Weak::upgrade) {
             return place;
         }
-        let place = Arc::new(Self { key: key.clone(), open: Mutex::default() });
+        let number = NEXT_PLACE.fetch_add(1, Relaxed);
+        let place = Arc::new(Self { key: key.clone(), number, open: Mutex::default() });
         places.insert(key, Arc::downgrade(&place));
         place
     }
@@ -194,6 +200,11 @@ impl Shared {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The number of its place, which all handles of one store have in common.
+    pub(crate) fn place(&self) -> Option<u32> {
+        self.place.as_ref().map(|place| place.number)
     }
 
     /// Lets go of the handle, and of the file where it is the last one. What was written before is on disk then, whatever the

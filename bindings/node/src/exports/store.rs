@@ -259,6 +259,12 @@ pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     }))?)
 }
 
+/// `placeOf(store)`: a number that other handles of the same store have too, where there may be others.
+pub(crate) fn place_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let place = state.stores.get(call.number(0))?.place();
+    Ok(place.map_or(Ok(Value::UNDEFINED), |place| call.js.u32(place))?)
+}
+
 /// `fileOf(store)`: `{ path, durability, readOnly, torn }` as JSON, where it has one.
 pub(crate) fn file_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = state.store(call.number(0))?;
