@@ -209,9 +209,9 @@ impl Shared {
 
     /// Lets go of the handle, and of the file where it is the last one. What was written before is on disk then, whatever the
     /// durability. Where that fails, the handle is given back.
-    pub(crate) fn close(mut self) -> Result<(), (Self, Error)> {
+    pub(crate) fn close(mut self) -> Result<(), Box<(Self, Error)>> {
         let Some(place) = self.place.clone() else {
-            return self.store.close().map_err(|error| (self, error));
+            return self.store.close().map_err(|error| Box::new((self, error)));
         };
         let mut here = lock(&place.open);
         let is_last = here.as_ref().is_none_or(|open| open.handles == 1);
@@ -232,7 +232,7 @@ impl Shared {
             }
             Err(error) => {
                 drop(here);
-                Err((self, error))
+                Err(Box::new((self, error)))
             }
         }
     }

@@ -171,11 +171,16 @@ impl State {
     }
 
     /// Ends what the closing of a store began: nothing of it is left, or it is open again.
-    pub(crate) fn closed(&mut self, store: u32, closed: Result<(), (Shared, Error)>) -> Result<(), Refusal> {
-        let Err((shared, error)) = closed else {
+    pub(crate) fn closed(
+        &mut self,
+        store: u32,
+        closed: Result<(), Box<(Shared, Error)>>,
+    ) -> Result<(), Refusal> {
+        let Err(unclosed) = closed else {
             self.close_all(store);
             return Ok(());
         };
+        let (shared, error) = *unclosed;
         self.stores.reopen(store, shared);
         self.park_all(store, false);
         Err(error.into())

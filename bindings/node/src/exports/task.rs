@@ -31,7 +31,7 @@ pub(crate) enum Outcome {
     Count(u64),
     Changes(Block),
     /// A store's number, and its handle where it could not be closed.
-    Closed(u32, Result<(), (Shared, Error)>),
+    Closed(u32, Result<(), Box<(Shared, Error)>>),
     Report(Report),
     Recovery(Recovery),
 }
