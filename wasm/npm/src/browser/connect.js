@@ -310,7 +310,9 @@ export class ConnectedStore {
     }
     if (this.#role === 'holder') {
       if (type === 'hello') return this.#welcome(from)
-      if (type === 'write' && epoch !== this.#epoch) return this.#post({ type: 'holder', epoch: this.#epoch })
+      // It has missed the change of holders, or the clock was set back since.
+      if (type === 'write' && epoch > this.#epoch) return this.#renew(epoch)
+      if (type === 'write' && epoch < this.#epoch) return this.#post({ type: 'holder', epoch: this.#epoch })
       if (type === 'write') return this.#serve(from, message.first, message.requests)
       return type === 'bye' ? this.#forget([from]) : undefined
     }
@@ -589,8 +591,8 @@ export class ConnectedStore {
   }
 
   /** Has all members read the file anew. */
-  #renew() {
-    this.#epoch = Math.max(Date.now(), this.#epoch + 1)
+  #renew(epoch = this.#epoch) {
+    this.#epoch = Math.max(Date.now(), epoch + 1)
     this.#seq = 0
     this.#post({ type: 'holder', epoch: this.#epoch })
   }
@@ -857,7 +859,7 @@ export class ConnectedStore {
         }),
     )
     await Promise.all(ended)
-    await this.#pumping
+    while (this.#pumping !== undefined) await this.#pumping
     await this.#leave()
   }
 
