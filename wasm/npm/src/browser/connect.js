@@ -439,22 +439,22 @@ export class ConnectedStore {
 
   /** Has the holder do what `body` says: what it answers. */
   #submit(body) {
-    return new Promise((resolve, reject) => {
-      const request = { n: ++this.#count, body, resolve, reject, isSent: false }
-      if (body.isDirect && body.steps.every(isPlain)) request.shows = body.steps
-      this.#showOne(request)
-      request.timer = setTimeout(() => {
-        const error = request.isSent
-          ? this.#unknown(`no answer in ${this.#options.timeout} ms`)
-          : this.#nobody('TWINDEX_UNAVAILABLE')
-        this.#unshow()
-        this.#settle(request, error)
-        this.#show()
-        this.#sendNext()
-      }, this.#options.timeout)
-      this.#pending.push(request)
-      queueMicrotask(() => this.#send())
-    })
+    const request = { n: ++this.#count, body, isSent: false }
+    if (body.isDirect && body.steps.every(isPlain)) request.shows = body.steps
+    this.#showOne(request)
+    request.ended = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }))
+    request.timer = setTimeout(() => {
+      const error = request.isSent
+        ? this.#unknown(`no answer in ${this.#options.timeout} ms`)
+        : this.#nobody('TWINDEX_UNAVAILABLE')
+      this.#unshow()
+      this.#settle(request, error)
+      this.#show()
+      this.#sendNext()
+    }, this.#options.timeout)
+    this.#pending.push(request)
+    queueMicrotask(() => this.#send())
+    return request.ended
   }
 
   #unknown(why) {
@@ -682,7 +682,9 @@ export class ConnectedStore {
         // A file of the private file system has what was written, and survives the tab.
         if (storage !== 'opfs') await store.flush()
       } catch (error) {
-        this.#lost(out, error)
+        // Members send again what was lost, and get this error for what the file has not.
+        for (const [, reject] of out.waiting) reject(error)
+        this.#recover(error, out.acks)
         continue
       }
       if (this.#hasMembers && out.records.length + out.acks.length > 0) {
@@ -701,12 +703,6 @@ export class ConnectedStore {
       if (this.#role === 'holder') this.#acknowledge(out.acks)
       for (const [resolve] of out.waiting) resolve()
     }
-  }
-
-  /** Members send again what was lost, and get this error for what the file has not. */
-  #lost({ acks, waiting }, error) {
-    for (const [, reject] of waiting) reject(error)
-    this.#recover(error, acks)
   }
 
   /** Where the file could not be written, opens it again: it has what was acknowledged. */
@@ -850,15 +846,7 @@ export class ConnectedStore {
   }
 
   async #close() {
-    const ended = this.#pending.map(
-      (request) =>
-        new Promise((resolve) => {
-          const { resolve: done, reject: failed } = request
-          request.resolve = (outcome) => resolve(done(outcome))
-          request.reject = (error) => resolve(failed(error))
-        }),
-    )
-    await Promise.all(ended)
+    await Promise.allSettled(this.#pending.map(({ ended }) => ended))
     while (this.#pumping !== undefined) await this.#pumping
     await this.#leave()
   }
