@@ -112,18 +112,24 @@ impl State {
         let Self { ahead, source, .. } = self;
         let size = self.size.min(self.left);
         ahead.bytes = 0;
-        let read = |key: &[u8], value: &[u8]| ahead.push(scan, py, key, value);
-        let pairs = match &mut **source {
-            Source::Ascending(cursor) => cursor.steps(false, size, read),
-            Source::Descending(cursor) => cursor.steps(true, size, read),
-            Source::Unordered(all) => read_each(size, || all.next_shared(), read),
-            Source::Cache(all) => read_each(size, || all.next(), read),
-            Source::Ended => 0,
-        };
+        let pairs = source.read(size, |key, value| ahead.push(scan, py, key, value));
         // At the end of the range the iterator is exhausted for good, as Python wants it.
         self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
         self.work.count(pairs, ahead.bytes);
         self.size = (self.size * 2).min(LAST_BLOCK);
+    }
+}
+
+impl Source {
+    /// Reads so many pairs, or fewer at the end or where `read` wants no more; how many.
+    fn read(&mut self, size: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
+        match self {
+            Self::Ascending(cursor) => cursor.steps(false, size, read),
+            Self::Descending(cursor) => cursor.steps(true, size, read),
+            Self::Unordered(all) => read_each(size, || all.next_shared(), read),
+            Self::Cache(all) => read_each(size, || all.next(), read),
+            Self::Ended => 0,
+        }
     }
 }
 
@@ -207,6 +213,30 @@ impl Scan {
         drop(ended);
     }
 
+    pub(crate) fn codecs(&self) -> &Codecs {
+        &self.codecs
+    }
+
+    /// Reads so many pairs that were not read ahead, or fewer at the end or where `read` wants no more; how many. `read` runs no
+    /// Python code.
+    pub(crate) fn read(
+        &self,
+        py: Python<'_>,
+        most: usize,
+        read: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<usize> {
+        if let Some(store) = &self.store {
+            store.check_open()?;
+        }
+        py.detach(|| ());
+        self.check_source(py)?;
+        Ok(self.state.with(py, |state| {
+            let pairs = state.source.read(most.min(state.left), read);
+            state.left -= pairs;
+            pairs
+        }))
+    }
+
     /// The first pair of another block, unless a signal has come.
     #[cold]
     fn next_block(&self, py: Python<'_>) -> Result<Option<Made>> {
@@ -214,14 +244,7 @@ impl Scan {
             // Lets other threads have a turn.
             py.detach(|| ());
         }
-        py.check_signals()?;
-        // A cache's is that of the parent in a child of fork. A store's is refused before.
-        if self.state.with(py, |state| state.source.is_foreign()) {
-            return Err(error::forked());
-        }
-        if self.state.with(py, |state| matches!(*state.source, Source::Ended)) {
-            return Err(error::snapshot_ended());
-        }
+        self.check_source(py)?;
         let read_ahead = |state: &mut State| {
             // The signal's handler may have done so.
             if state.ahead.made.is_empty() {
@@ -230,6 +253,19 @@ impl Scan {
             state.next()
         };
         self.state.with(py, read_ahead).transpose()
+    }
+
+    /// Fails where a signal has come, or the source has ended.
+    fn check_source(&self, py: Python<'_>) -> Result<()> {
+        py.check_signals()?;
+        // A cache's is that of the parent in a child of fork. A store's is refused before.
+        if self.state.with(py, |state| state.source.is_foreign()) {
+            return Err(error::forked());
+        }
+        if self.state.with(py, |state| matches!(*state.source, Source::Ended)) {
+            return Err(error::snapshot_ended());
+        }
+        Ok(())
     }
 
     #[inline]

@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from twindex import aio, errors
 
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted((README.parents[2] / "docs" / "python").glob("*.md"))]
+# There is no pyarrow for Windows on ARM.
+NEED = {"arrow": pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")}
 PROGRAMS = [
-    pytest.param(program, id=f"{page.stem} {number}")
+    pytest.param(program, id=f"{page.stem} {number}", marks=NEED.get(page.stem, ()))
     for page in PAGES
     for number, program in enumerate(
         re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

@@ -440,7 +440,7 @@ pub(crate) fn pytest_under(
     let name = format!("venv-{}", interpreter.version);
     let venv = Venv::with(interpreter, workspace.target(&name));
     venv.make(log)?;
-    let needed = "--constraint=requirements-dev.txt cachetools django dogpile.cache flask greenlet hypothesis msgpack pytest sortedcontainers";
+    let needed = "--constraint=requirements-dev.txt cachetools django dogpile.cache flask greenlet hypothesis msgpack pandas polars pyarrow pytest sortedcontainers";
     venv.install(folder, &needed.split(' ').collect::<Vec<_>>(), log)?;
     venv.reinstall(&only_file(&workspace.target("python-dist/wheel"), "whl")?, log)?;
     let line = format!("{name}:python -m pytest --quiet --ignore=tests/test_bench.py");

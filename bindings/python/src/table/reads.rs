@@ -244,6 +244,35 @@ macro_rules! table_reads {
                     self.made(py, Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
                 }
 
+                /// The names of the types of Arrow that its keys and values have.
+                fn _arrow_types(&self) -> Result<(&'static str, &'static str)> {
+                    crate::table::arrow::types(&self.codecs)
+                }
+
+                /// The pairs in record batches: a `pyarrow.RecordBatchReader` with the columns "key" and "value", which reads as
+                /// it is asked, without a Python object for each pair. Needs the package pyarrow.
+                ///
+                /// The pairs are those of a range of a sorted table, as `scan` takes it, or all, and come in the order in which
+                /// `scan` and `items` give them; of a snapshot's table they are those of one moment. "str" and "json" are
+                /// strings, "bytes" binary, "int" integers; see any other codec as "bytes".
+                #[pyo3(
+                    signature = (*, batch_size=Count(65_536), **range),
+                    text_signature = "($self, *, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=False, limit=None, batch_size=65536)"
+                )]
+                fn to_arrow<'py>(
+                    slf: &Bound<'py, Self>,
+                    batch_size: Count,
+                    range: Option<&Bound<'py, pyo3::types::PyDict>>,
+                ) -> Result<Bound<'py, PyAny>> {
+                    let (py, types) = (slf.py(), slf.get()._arrow_types()?);
+                    let scan = match range {
+                        Some(_) => slf.call_method("scan", (), range)?,
+                        None => slf.get().iterate(py, Yields::Pairs)?.into_any(),
+                    };
+                    let arrow = py.import("twindex._arrow")?;
+                    Ok(arrow.getattr("to_arrow")?.call1((scan, types, batch_size.0))?)
+                }
+
                 /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
                 /// without the two themselves.
                 ///
