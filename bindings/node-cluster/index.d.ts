@@ -84,7 +84,7 @@ export interface ConnectOptions {
 }
 
 export interface WriteOptions {
-  /** The pair expires after so many milliseconds. Pairs of sorted tables do not expire. */
+  /** The pair expires after so many milliseconds, never with `Infinity`. Pairs of sorted tables do not expire. */
   ttl?: number
 }
 

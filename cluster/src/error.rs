@@ -19,7 +19,7 @@ pub(crate) const MAX_SENT: usize = 512 << 20;
 pub enum Error {
     /// The arguments were refused, or the table was, as every store of Twindex refuses them.
     Engine(twindex::Error),
-    /// The near cache cannot be made.
+    /// The near cache cannot be made, or a time to live is none.
     Cache(twindex_cache::Error),
     /// The URL cannot be used.
     Url {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redis::Value;
 use twindex::{Change, IndexKind, MAX_KEY_BYTES, Write};
-use twindex_cache::Ttl;
+use twindex_cache::{MAX_TTL, Ttl};
 
 use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
@@ -65,7 +65,7 @@ impl Table {
     /// expire.
     pub fn with_ttl(&self, ttl: Duration) -> Result<Self> {
         self.needs(IndexKind::Hash)?;
-        Ok(Self { ttl: Some(ttl), ..self.clone() })
+        Ok(Self { ttl: life(Some(ttl))?, ..self.clone() })
     }
 
     /// Fails as a write of this key would before it is sent: it is too long, or the table was dropped or its store closed,
@@ -518,7 +518,7 @@ impl Table {
     /// Gives a pair of a hash table a new time to live, or none; whether that changed it.
     pub async fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         self.needs(IndexKind::Hash)?;
-        let key = key.as_ref();
+        let (key, ttl) = (key.as_ref(), life(ttl)?);
         let op = |layout: &Layout, key: &&[u8]| hash::expire(layout, key, ttl);
         // Only hash tables get here, so no function is called.
         only(self.change(&[key], |key| key, op, ("", add_key), hash::took_effect, settled).await??)
@@ -544,6 +544,15 @@ impl Table {
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
         let (lower, upper) = twindex::prefix_range(prefix.as_ref());
         self.scan((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
+    }
+}
+
+/// A time to live as caches take it: [`Duration::MAX`] is for ever.
+fn life(ttl: Option<Duration>) -> Result<Option<Duration>> {
+    match ttl {
+        Some(Duration::MAX) | None => Ok(None),
+        Some(ttl) if ttl.is_zero() || ttl > MAX_TTL => Err(twindex_cache::Error::Ttl { given: ttl }.into()),
+        Some(_) => Ok(ttl),
     }
 }
 

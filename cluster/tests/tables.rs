@@ -36,6 +36,10 @@ async fn pairs_of_hash_tables_expire_when_told_to() -> Result<()> {
     assert!(table.touch("b", None).await?);
     assert_eq!(table.ttl("b").await?, Ttl::Forever);
     assert!(!table.touch("c", Some(Duration::from_secs(1))).await?);
+    assert!(table.with_ttl(Duration::MAX)?.insert("d", "4").await?);
+    assert_eq!(table.ttl("d").await?, Ttl::Forever);
+    assert_eq!(table.with_ttl(Duration::ZERO).expect_err("no time").code(), "TWINDEX_TTL");
+    assert_eq!(table.touch("d", Some(Duration::ZERO)).await.expect_err("no time").code(), "TWINDEX_TTL");
     let sorted = store.table("s", IndexKind::Sorted).await?;
     assert_eq!(
         sorted.with_ttl(Duration::from_secs(1)).expect_err("a sorted table").code(),

@@ -1,5 +1,6 @@
 // Keys and values as bytes, by the codecs of a table.
 
+import { readTtl } from './shared/cache.js'
 import { makeError } from './shared/errors.js'
 import { EXCLUDED, INCLUDED, PREFIX } from './shared/options.js'
 import { encodeText, readText } from './shared/text.js'
@@ -42,6 +43,12 @@ export function encodeRange(codec, { lower, upper }) {
   if (lower[0] !== PREFIX) return [end(lower), end(upper)]
   const { key } = end(lower)
   return [{ kind: INCLUDED, key }, afterPrefix(new Uint8Array(key))]
+}
+
+/** A time to live as caches take it: `undefined` where the pair does not expire. */
+export function readLife(ttl) {
+  const time = readTtl(ttl ?? undefined)
+  return time === Number.POSITIVE_INFINITY ? undefined : time
 }
 
 /** A time in milliseconds, or none. */

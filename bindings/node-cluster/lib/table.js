@@ -2,7 +2,7 @@
 
 import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
-import { decodeOptional, encode, encodeOptional, encodeRange, readTime } from './items.js'
+import { decodeOptional, encode, encodeOptional, encodeRange, readLife } from './items.js'
 import { readAmount } from './shared/amounts.js'
 import { renamed, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
@@ -80,7 +80,7 @@ export class Table {
     const { ttl } = readOptions(options, 'a write', ['ttl'])
     const { keys, values } = this.#codecs
     const pair = [[encode(keys, key, 'key')], [encode(values, value, 'value')]]
-    const [done] = await wait(() => this.#native.put(verb, ...pair, readTime(ttl, 'a time to live')))
+    const [done] = await wait(() => this.#native.put(verb, ...pair, readLife(ttl)))
     return done
   }
 
@@ -92,7 +92,7 @@ export class Table {
       keys.push(this.#key(key))
       values.push(encode(this.#codecs.values, value, 'value'))
     }
-    return wait(() => this.#native.put(verb, keys, values, readTime(ttl, 'a time to live')))
+    return wait(() => this.#native.put(verb, keys, values, readLife(ttl)))
   }
 
   insert(key, value, options) {
@@ -219,7 +219,7 @@ export class Table {
   }
 
   async touch(key, ttl) {
-    const time = readTime(ttl, 'a time to live')
+    const time = readLife(ttl)
     return wait(() => this.#native.touch(this.#key(key), time))
   }
 

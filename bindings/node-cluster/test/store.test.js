@@ -62,7 +62,9 @@ test('pairs expire when told to', async () => {
   assert.throws(() => users.expire('ada', 1), { code: 'TWINDEX_RANGE', message: /touch/ })
   assert.throws(() => users.count(), { code: 'TWINDEX_RANGE', message: /await table.size/ })
   assert.equal(await users.size, 1)
-  await assert.rejects(users.insert('cy', '1', { ttl: 0 }), { code: 'TWINDEX_RANGE' })
+  assert.ok(await users.insert('dee', '1', { ttl: Infinity }))
+  assert.equal(await users.ttl('dee'), Infinity)
+  await assert.rejects(users.insert('cy', '1', { ttl: 0 }), { code: 'TWINDEX_TTL' })
   await assert.rejects(users.insert('cy', '1', { ttl: '1' }), { code: 'TWINDEX_TYPE' })
 })
 

@@ -5,10 +5,11 @@ servers is decoded by a function that the native half calls.
 """
 
 from datetime import timedelta
+from math import inf
 
 from twindex import DELETE, KEEP
 from twindex._twindex import _Coder
-from twindex.errors import ArgumentTypeError, NotSupportedError, OptionError
+from twindex.errors import ArgumentTypeError, NotSupportedError, OptionError, TtlError
 
 from . import _native
 
@@ -422,8 +423,13 @@ def span(what, seconds):
 
 
 def lifetime(ttl):
-    """A time to live, or None."""
-    return None if ttl is None else span("ttl", ttl)
+    """A time to live as caches take it: None where the pair does not expire."""
+    if ttl is None or ttl == inf:
+        return None
+    try:
+        return span("ttl", ttl)
+    except OptionError as error:
+        raise TtlError(*error.args) from None
 
 
 def checked(what, given, *kinds):
