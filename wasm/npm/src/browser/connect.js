@@ -35,6 +35,9 @@ const UPSERT = 2
 
 const names = (text) => text.split(' ')
 const SHOWN = names('codecs index memory size')
+/** The most requests in a message: the holder does nothing else meanwhile. */
+const AT_ONCE = 1000
+
 const READS = [
   ...names('contains selectMany containsMany entries keys values scan cursor first last'),
   Symbol.iterator,
@@ -52,6 +55,16 @@ const versions = (other) =>
     'TWINDEX_IN_USE',
     `a tab or worker has the store open with another version of twindex-wasm (protocol ${other}, not ${PROTOCOL}): reload or close it, or this one`,
   )
+
+/** Runs work in a task of its own, behind the messages that have come; timers wait for longer. */
+function soon(work) {
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => {
+    port1.close()
+    work()
+  }
+  port2.postMessage(undefined)
+}
 
 /** The answer of a verb on items, as it can be sent. */
 const asData = (verb, answer) =>
@@ -232,6 +245,8 @@ export class ConnectedStore {
   #flight = 0
   /** Feeds that came before the file was read. */
   #early = []
+  /** Feeds that are to be applied. */
+  #feeds = []
   /** What the copy shows of requests that are pending, and how to take it back. */
   #shown = []
   // --- as the holder
@@ -336,6 +351,7 @@ export class ConnectedStore {
     this.#role = 'joining'
     this.#turn = undefined
     this.#early = []
+    this.#feeds = []
     this.#post({ type: 'hello' })
     this.#wake()
   }
@@ -393,18 +409,34 @@ export class ConnectedStore {
     this.#send()
   }
 
-  #take({ seq, records, acks }) {
-    if (seq <= this.#seq) return
-    if (seq > this.#seq + 1) {
-      this.#join()
-      return
-    }
-    this.#seq = seq
+  /** Where much is shown that is pending, to take it back for each feed would take longer than feeds take to come. */
+  #take(feed) {
+    this.#feeds.push(feed)
+    if (this.#feeds.length > 1) return
+    if (this.#shown.length === 0) this.#takeAll()
+    else soon(() => this.#takeAll())
+  }
+
+  #takeAll() {
+    const feeds = this.#feeds.splice(0)
+    if (this.#role !== 'member') return
     const { apply, number, end } = this.#copy
+    const acks = []
     this.#unshow()
     try {
-      for (const [file, at, bytes] of records)
-        if (file > number || (file === number && at >= end)) apply(bytes)
+      for (const feed of feeds) {
+        if (feed.seq <= this.#seq) continue
+        if (feed.seq > this.#seq + 1) {
+          this.#show()
+          this.#join()
+          return
+        }
+        this.#seq = feed.seq
+        acks.push(...feed.acks)
+        for (const [file, at, bytes] of feed.records) {
+          if (file > number || (file === number && at >= end)) apply(bytes)
+        }
+      }
     } catch (error) {
       this.#fail(error)
       return
@@ -464,7 +496,9 @@ export class ConnectedStore {
 
   #send(isAgain = false) {
     if (this.#role !== 'member' || this.#pending.length === 0 || (this.#flight > 0 && !isAgain)) return
-    const sent = isAgain ? this.#pending.filter(({ n }) => n <= this.#flight) : this.#pending
+    const sent = isAgain
+      ? this.#pending.filter(({ n }) => n <= this.#flight)
+      : this.#pending.slice(0, AT_ONCE)
     for (const request of sent) request.isSent = true
     this.#flight = sent.at(-1)?.n ?? 0
     const requests = sent.map(({ n, body }) => [n, body])
