@@ -342,7 +342,8 @@ export class ConnectedStore {
     if (epoch > this.#epoch) return this.#join()
     if (type === 'feed' && this.#role === 'reading') this.#early.push(message)
     else if (type === 'feed') this.#take(message)
-    return type === 'beat' && this.#role === 'member' && seq > this.#seq ? this.#join() : undefined
+    const last = this.#feeds.at(-1)?.seq ?? this.#seq
+    return type === 'beat' && this.#role === 'member' && seq > last ? this.#join() : undefined
   }
 
   // --- as a member
@@ -394,9 +395,9 @@ export class ConnectedStore {
     this.#flight = 0
     if (isAnother) {
       // Of these no holder can say whether they were done.
-      const open = this.#pending.filter(
-        ({ isSent, body }) => isSent && (body.drop ?? body.clear) !== undefined,
-      )
+      const isOpen = ({ isSent, body }) => isSent && (body.drop ?? body.clear) !== undefined
+      const open = this.#pending.filter(isOpen)
+      this.#pending = this.#pending.filter((request) => !isOpen(request))
       for (const request of open)
         this.#settle(request, this.#unknown('the tab or worker that had it has gone'))
     }
@@ -462,9 +463,9 @@ export class ConnectedStore {
     this.#send()
   }
 
+  /** Ends a request that is pending no more. */
   #settle(request, error, outcome) {
     clearTimeout(request.timer)
-    this.#pending = this.#pending.filter((other) => other !== request)
     if (error === undefined) request.resolve(outcome)
     else request.reject(error)
   }
@@ -480,6 +481,7 @@ export class ConnectedStore {
         ? this.#unknown(`no answer in ${this.#options.timeout} ms`)
         : this.#nobody('TWINDEX_UNAVAILABLE')
       this.#unshow()
+      this.#pending = this.#pending.filter((other) => other !== request)
       this.#settle(request, error)
       this.#show()
       this.#sendNext()
@@ -924,7 +926,7 @@ export class ConnectedStore {
     if (this.#failure !== undefined || this.#role === 'closed') return
     this.#ready?.reject(error)
     this.#failure = error
-    for (const request of [...this.#pending]) this.#settle(request, error)
+    for (const request of this.#pending.splice(0)) this.#settle(request, error)
     this.#leave().catch(() => {})
   }
 
@@ -933,7 +935,8 @@ export class ConnectedStore {
     if (this.#role === 'closed') return
     const wasHolder = this.#role === 'holder'
     this.#role = 'aside'
-    for (const request of [...this.#pending]) this.#settle(request, this.#unknown('the page was put aside'))
+    for (const request of this.#pending.splice(0))
+      this.#settle(request, this.#unknown('the page was put aside'))
     this.#stop()
     Promise.resolve(wasHolder ? this.#copy.end() : undefined)
       .catch(() => {})
