@@ -183,9 +183,11 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
   deleteMany(keys: Iterable<Input<K>>): Promise<boolean[]>
-  /** The sum is of the amount's type, or a bigint where no number can be it. */
-  increment(key: Input<K>, by?: number | bigint): Promise<number | bigint>
-  incrementMany(amounts: Iterable<readonly [Input<K>, number | bigint]>): Promise<(number | bigint)[]>
+  /** Adds to a decimal integer. The sum is of the amount's type; as a number, one past `Number.MAX_SAFE_INTEGER` is rounded. */
+  increment(key: Input<K>, by?: number): Promise<number>
+  increment(key: Input<K>, by: bigint): Promise<bigint>
+  incrementMany(amounts: Iterable<readonly [Input<K>, number]>): Promise<number[]>
+  incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>): Promise<bigint[]>
   compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): Promise<boolean>
   compareAndSwapMany(
     swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>,

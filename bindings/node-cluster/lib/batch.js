@@ -2,7 +2,7 @@
 
 import { at, wait } from './call.js'
 import { encode, encodeOptional } from './items.js'
-import { readAmount } from './shared/amounts.js'
+import { checkDecimal, readAmount } from './shared/amounts.js'
 import { INSPECT } from './shared/internal.js'
 import { INSERT, partsOf, REPLACE, UPSERT } from './table.js'
 
@@ -41,6 +41,7 @@ export class Batch {
 
   increment(table, key, by = 1) {
     const { native, codecs } = partsOf(table)
+    checkDecimal(codecs.values)
     at(() => this.#native.increment(native, encode(codecs.keys, key, 'key'), readAmount(by)))
     return this
   }

@@ -3,7 +3,7 @@
 import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
 import { decodeOptional, encode, encodeOptional, encodeRange, readLife } from './items.js'
-import { readAmount } from './shared/amounts.js'
+import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { renamed, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import {
@@ -24,12 +24,6 @@ export const UPSERT = 2
 
 /** The native half of a table, and its codecs. */
 export let partsOf
-
-/** A sum as its amount was given; a bigint also where no number can be it. */
-function asGiven(sum, by) {
-  const number = Number(sum)
-  return typeof by === 'bigint' || !Number.isSafeInteger(number) ? sum : number
-}
 
 export class Table {
   #native
@@ -135,11 +129,12 @@ export class Table {
   }
 
   async incrementMany(amounts) {
+    checkDecimal(this.#codecs.values)
     const items = Array.from(readIterable(amounts, 'amounts'), (item) => readTuple(item, 2, 'amounts'))
     const keys = items.map(([key]) => this.#key(key))
     const sums = items.map(([, by]) => readAmount(by))
     const done = await wait(() => this.#native.increment(keys, sums))
-    return done.map((sum, place) => asGiven(sum, items[place][1]))
+    return done.map((sum, place) => like(items[place][1], sum))
   }
 
   async compareAndSwap(key, expected, value) {

@@ -36,6 +36,9 @@ test('a table has codecs and remembers them', async () => {
   ])
   assert.equal(await visits.increment(['bob', 2025, 7], 2), 3)
   assert.equal(await visits.increment(['bob', 2025, 7], 2n), 5n)
+  // Rounded as in a store of this process, whose type it has.
+  assert.equal(typeof (await visits.increment(['bob', 2025, 7], 2 ** 53 - 1)), 'number')
+  assert.equal(await visits.increment(['bob', 2025, 7], -(2n ** 53n) + 1n), 5n)
   assert.deepEqual((await store.table('visits')).codecs, {
     keys: 'tuple',
     values: 'int',
@@ -90,6 +93,10 @@ test('batches are done in one slot', async () => {
   const other = await open('batches')
   assert.throws(() => other.batch().upsert(users, 'a', 1), { code: 'TWINDEX_FOREIGN_TABLE' })
   assert.throws(() => store.batch().increment(users, 'a', 1.5), { code: 'TWINDEX_TYPE' })
+  const packed = await store.table('packed', { values: 'msgpack' })
+  const isTold = { code: 'TWINDEX_TYPE', message: /values: 'int'/ }
+  await assert.rejects(packed.increment('a'), isTold)
+  assert.throws(() => store.batch().increment(packed, 'a'), isTold)
 })
 
 test('writes wait for replicas', async () => {

@@ -12,6 +12,8 @@ const texts: Table = await store.table('texts')
 texts.select('key') satisfies Promise<string | undefined>
 texts.insert('key', 'value', { ttl: 1000 }) satisfies Promise<boolean>
 texts.size satisfies Promise<number>
+texts.increment('n') satisfies Promise<number>
+texts.incrementMany([['n', 1n]]) satisfies Promise<bigint[]>
 const users = await store.table<User>('users', { values: 'json' })
 users.select('ada') satisfies Promise<User | undefined>
 users.alter('ada', async (user) => ({ name: user?.name ?? '', born: 1815 }))
