@@ -95,7 +95,7 @@ test('where the disk is full writes fail, nothing is lost, and writing resumes w
   const origin = address.slice(0, -1)
   await session.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1000 })
   try {
-    const full = { code: 'TWINDEX_LOG_FAILED', message: /room|quota/i }
+    const full = { code: 'TWINDEX_LOG_FAILED', message: /room|quota|space/i }
     for (const { call } of tabs) await assert.rejects(call('put', 'a', 'x'.repeat(1 << 20)), full)
   } finally {
     await session.send('Storage.overrideQuotaForOrigin', { origin })
