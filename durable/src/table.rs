@@ -458,8 +458,15 @@ impl Table {
     }
 
     fn swap_unacknowledged(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Written<bool> {
-        let apply = || self.engine.compare_and_swap(key, expected, new);
-        self.change(key, new.map_or(0, <[u8]>::len), apply, |log| self.log_change(log, key, new))
+        let is_so = std::cell::Cell::new(false);
+        let apply = || {
+            is_so.set(self.engine.compare_and_swap(key, expected, new)?);
+            // A key that was absent and stays so has not changed.
+            Ok::<_, Error>(is_so.get() && (expected.is_some() || new.is_some()))
+        };
+        let fill = |log: &mut Operations| self.log_change(log, key, new);
+        let (_, written) = self.change(key, new.map_or(0, <[u8]>::len), apply, fill)?;
+        Ok((is_so.get(), written))
     }
 
     /// Logs what a key has become.

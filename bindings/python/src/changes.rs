@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
-use twindex_durable::{ChangeSet, Effect, Position, TableInfo};
+use twindex_durable::{ChangeSet, Effect, Position, TableChange, TableInfo};
 
 use crate::allocation::with_room;
 use crate::arguments::Text;
@@ -98,9 +98,7 @@ impl View {
 
     /// The `ChangeSet`, or nothing where none of its tables is wanted.
     fn show<'py>(&self, py: Python<'py>, set: &ChangeSet) -> Result<Option<Bound<'py, PyAny>>> {
-        static CHANGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         static CHANGE_SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let class = CHANGE.import(py, "twindex._feed", "Change")?;
         let mut shown = with_room(set.changes.len())?;
         let mut interrupts = Interrupts::default();
         let mut last: Option<(&TableInfo, Codecs)> = None;
@@ -109,30 +107,14 @@ impl View {
             if !self.is_wanted(table) {
                 continue;
             }
-            let name = objects::text(py, &table.name)?;
-            shown.push(match &change.effect {
-                Effect::Create => {
-                    let codecs = (table.keys.as_str(), table.values.as_str());
-                    class.call1(("create", name, py.None(), py.None(), table.index.name(), codecs))?
-                }
-                Effect::Drop => class.call1(("drop", name))?,
-                Effect::Put { key, value } => {
-                    let codecs = Self::remember(&mut last, table, || self.codecs(py, table))?;
-                    interrupts.item_of(py, key.len() + value.len())?;
-                    class.call1((
-                        "put",
-                        name,
-                        codecs.keys.decode(py, key)?,
-                        codecs.values.decode(py, value)?,
-                    ))?
-                }
-                Effect::Delete { key } => {
-                    let codecs = Self::remember(&mut last, table, || self.codecs(py, table))?;
-                    interrupts.item_of(py, key.len())?;
-                    class.call1(("delete", name, codecs.keys.decode(py, key)?))?
-                }
-                _ => class.call1(("clear", name))?,
-            });
+            let bytes = match &change.effect {
+                Effect::Put { key, value } => key.len() + value.len(),
+                Effect::Delete { key } => key.len(),
+                _ => 0,
+            };
+            interrupts.item_of(py, bytes)?;
+            let last = &mut last;
+            shown.push(show_change(py, change, || Self::remember(last, table, || self.codecs(py, table)))?);
         }
         if shown.is_empty() {
             return Ok(None);
@@ -153,6 +135,50 @@ impl View {
         }
         Ok(&last.as_ref().expect("it was just put there").1)
     }
+}
+
+/// The `Change`, with its key and value as these codecs show them.
+pub(crate) fn show_change<'py, 'c>(
+    py: Python<'py>,
+    change: &TableChange,
+    codecs: impl FnOnce() -> Result<&'c Codecs>,
+) -> Result<Bound<'py, PyAny>> {
+    let (class, table) = (change_class(py)?, &*change.table);
+    let name = objects::text(py, &table.name)?;
+    Ok(match &change.effect {
+        Effect::Create => {
+            let codecs = (table.keys.as_str(), table.values.as_str());
+            class.call1(("create", name, py.None(), py.None(), table.index.name(), codecs))?
+        }
+        Effect::Drop => class.call1(("drop", name))?,
+        Effect::Put { key, value } => {
+            let codecs = codecs()?;
+            class.call1(("put", name, codecs.keys.decode(py, key)?, codecs.values.decode(py, value)?))?
+        }
+        Effect::Delete { key } => class.call1(("delete", name, codecs()?.keys.decode(py, key)?))?,
+        _ => class.call1(("clear", name))?,
+    })
+}
+
+/// The `Change` that says how many others are missing.
+pub(crate) fn show_lost<'py>(py: Python<'py>, table: &str, count: u64) -> Result<Bound<'py, PyAny>> {
+    let none = || py.None();
+    let arguments = ("lost", objects::text(py, table)?, none(), none(), none(), none(), count);
+    Ok(change_class(py)?.call1(arguments)?)
+}
+
+fn change_class(py: Python<'_>) -> Result<&Bound<'_, PyAny>> {
+    static CHANGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Ok(CHANGE.import(py, "twindex._feed", "Change")?)
+}
+
+/// A timeout that was given in seconds.
+pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> Result<Duration> {
+    let seconds = timeout
+        .extract::<f64>()
+        .map_err(|cause| error::of_type_error(cause, "timeout", "a number of seconds or None", timeout))?;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| error::option(format!("timeout is out of range: {}", error::shown(timeout))))
 }
 
 /// A position that was given as text.
@@ -272,12 +298,7 @@ impl Changes {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
         let Some(timeout) = timeout else { return self.next(py, None) };
-        let seconds = timeout.extract::<f64>().map_err(|cause| {
-            error::of_type_error(cause, "timeout", "a number of seconds or None", timeout)
-        })?;
-        let wait = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| error::option(format!("timeout is out of range: {}", error::shown(timeout))))?;
-        self.next(py, Instant::now().checked_add(wait))
+        self.next(py, Instant::now().checked_add(seconds(timeout)?))
     }
 
     /// Where to go on: the position behind the last batch that was given. Keep it with what you made of the changes.

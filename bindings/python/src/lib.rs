@@ -45,6 +45,7 @@ mod transaction;
 mod value;
 mod verbs;
 mod views;
+mod watch;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -76,6 +77,7 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<transaction::TransactionTable>()?;
+    module.add_class::<watch::Watching>()?;
     module.add_function(wrap_pyfunction!(cli::_run_command_line, module)?)?;
     module.add_function(wrap_pyfunction!(notices::_end_telling, module)?)?;
     module.add_function(wrap_pyfunction!(files::changes, module)?)?;

@@ -28,7 +28,8 @@ PROGRAMS = [
     )
 ]
 CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan]
-CLASSES += [twindex.Batch, twindex.Changes, twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
+CLASSES += [twindex.Batch, twindex.Changes, twindex.Watch]
+CLASSES += [twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
 CLASSES += [twindex.TransactionTable, aio.Store, aio.Changes]
 PUBLIC = [
     (f"{kind.__module__}.{kind.__name__}.{name}", member)

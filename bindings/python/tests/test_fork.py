@@ -46,7 +46,7 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
     table = store.table("t", "sorted", keys="int", values="int")
     table.update({key: key for key in range(1000)})
     cursor, scan, view, changes = table.cursor(), table.scan(), table.items(), store.changes()
-    then, tx = store.snapshot(), store.transaction()
+    then, tx, watch = store.snapshot(), store.transaction(), table.watch()
     seen, mine = then.table(table), tx.table(table)
     seen_by_scan = seen.scan()
     assert next(scan) == cursor.scan_asc_next() == (0, 0)
@@ -67,6 +67,9 @@ def test_every_use_in_a_child_is_an_error(path: Path) -> None:
             cursor.scan_asc_next,
             lambda: next(scan),
             lambda: next(changes),
+            watch.poll,
+            lambda: next(watch),
+            table.watch,
             store.snapshot,
             store.transaction,
             lambda: store.transaction(repr),

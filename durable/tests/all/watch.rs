@@ -65,6 +65,7 @@ fn every_way_to_write_is_told_once_it_took_effect() -> Result<()> {
             table.alter("u:b", |_| Change::Set(b"5".into()))?;
             table.increment("u:b", 2)?;
             assert!(table.compare_and_swap("u:b", Some(b"7"), None)?);
+            assert!(table.compare_and_swap("u:b", None, None)?, "it holds, and changes nothing");
             told("u:b=5 u:b=7 -u:b");
 
             table.insert_many(&[("u:a", "1"), ("v", "1"), ("u:a", "2"), ("u:b", "2")])?;

@@ -51,6 +51,7 @@ from ._twindex import (
     open,
     recover,
 )
+from ._watch import Watch
 from .errors import (
     ArgumentTypeError,
     CacheLimitError,
@@ -184,6 +185,7 @@ __all__ = [
     "UnknownDurabilityError",
     "UnknownIndexError",
     "ValueTooLargeError",
+    "Watch",
     "WrongCodecError",
     "WrongIndexError",
     "__version__",

@@ -1,4 +1,4 @@
-"""What a feed gives."""
+"""What a feed and a watch give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 class Change:
     """What came of a change of a table. To do it again changes nothing."""
 
-    kind: Literal["put", "delete", "create", "drop", "clear"]
+    kind: Literal["put", "delete", "create", "drop", "clear", "lost"]
     table: str
     key: Any = None
     """Of "put" and "delete", as the table's codec shows it."""
@@ -20,6 +20,8 @@ class Change:
     """Of "create"."""
     codecs: tuple[str, str] | None = None
     """Of "create": those of keys and of values."""
+    count: int | None = None
+    """Of "lost", which a `Watch` gives: how many changes are missing here, since it was full."""
 
 
 class ChangeSet(NamedTuple):

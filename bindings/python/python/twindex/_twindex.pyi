@@ -23,10 +23,11 @@ from _typeshed import StrOrBytesPath, StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar, disjoint_base
 
 from ._codecs import Codec
-from ._feed import ChangeSet
+from ._feed import Change, ChangeSet
 from ._reports import Place, Progress, Recovery, Report
 from ._returned import Returned
 from ._views import ItemsView, KeysView, ValuesView
+from ._watch import Watch
 
 __all__ = [
     "MAX_KEY_BYTES",
@@ -46,6 +47,7 @@ __all__ = [
     "_Coder",
     "_Computation",
     "_Waiter",
+    "_Watch",
     "__version__",
     "_end_telling",
     "_run_command_line",
@@ -533,6 +535,14 @@ class Table(  # type: ignore[misc]
     ) -> int: ...
     def delete_prefix(self, prefix: _KeyIn_contra, /) -> int: ...
     def popitem(self, *, index: int | None = None) -> tuple[_K, _V]: ...
+    def watch(
+        self,
+        prefix: _KeyIn_contra | None = None,
+        /,
+        *,
+        max_changes: int | None = None,
+        capacity: int | None = None,
+    ) -> Watch: ...
 
 @final
 class Snapshot(_Context):
@@ -626,6 +636,15 @@ class TransactionTable(
 class _Computation:
     def end(self, cache: Cache[Any, Any], value: Any) -> bytes: ...
     def fail(self, error: BaseException) -> None: ...
+
+@final
+class _Watch:
+    @property
+    def ended(self) -> bool: ...
+    def poll(self) -> Change | None: ...
+    def wait(self, timeout: float | None) -> Change | None: ...
+    def poll_or_wake(self, wake: Callable[[], object]) -> Change | None: ...
+    def close(self) -> None: ...
 
 @final
 class _Waiter:

@@ -150,7 +150,13 @@ impl Computation {
 pub(crate) struct Waiting(Mutex<Inherited<Waiter>>);
 
 /// Calls a Python function.
-struct Call(Py<PyAny>);
+pub(crate) struct Call(Py<PyAny>);
+
+impl Call {
+    pub(crate) fn new(function: &Bound<'_, PyAny>) -> Arc<Self> {
+        Arc::new(Self(function.clone().unbind()))
+    }
+}
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
@@ -163,7 +169,7 @@ impl Wake for Call {
 impl Waiting {
     /// Has `wake` called from any thread once the computation has ended, or calls it now if it has.
     fn then(&self, wake: &Bound<'_, PyAny>) -> Result<()> {
-        let waker = Waker::from(Arc::new(Call(wake.clone().unbind())));
+        let waker = Waker::from(Call::new(wake));
         let has_ended = {
             let mut waiter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             Pin::new(&mut **waiter).poll(&mut Context::from_waker(&waker)).is_ready()

@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_cache::{CacheOptions, Iter};
 
-pub(crate) use self::computing::{Computation, Waiting};
+pub(crate) use self::computing::{Call, Computation, Waiting};
 use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
 use self::pairs::Pairs;

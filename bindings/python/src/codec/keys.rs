@@ -81,10 +81,17 @@ impl KeyCodec {
 
     /// Where the keys begin and end that start with this one.
     pub(crate) fn prefix_range(&self, prefix: &Bound<'_, PyAny>) -> Result<Bounds> {
-        let encoded = self.encode_sought(prefix)?;
+        let encoded = self.prefix(prefix)?;
         match self {
-            Self::Bytes | Self::Str => Ok(twindex::prefix_range(encoded.as_ref())),
             Self::Tuple => Ok(twindex_codec::tuple::prefix_range(encoded.as_ref())?),
+            _ => Ok(twindex::prefix_range(encoded.as_ref())),
+        }
+    }
+
+    /// What the keys begin with that start with this one.
+    pub(crate) fn prefix<'a>(&self, prefix: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        match self {
+            Self::Bytes | Self::Str | Self::Tuple => self.encode_sought(prefix),
             Self::Int | Self::Object | Self::Custom(_) => {
                 Err(error::option(format!("{} keys have no prefix (prefix={})", self.name(), shown(prefix))))
             }

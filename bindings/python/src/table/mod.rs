@@ -128,7 +128,7 @@ impl Table {
     }
 
     #[inline]
-    fn open(&self) -> Result<&twindex_durable::Table> {
+    pub(crate) fn open(&self) -> Result<&twindex_durable::Table> {
         self.store.check_open()?;
         Ok(&self.engine)
     }

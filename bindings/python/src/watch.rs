@@ -1,0 +1,175 @@
+//! What `twindex.Watch` reads from.
+
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+use twindex_durable::{Watch, WatchOptions, Watched};
+
+use crate::cache::Call;
+use crate::changes::{seconds, show_change, show_lost};
+use crate::codec::Codecs;
+use crate::error::{self, Result};
+use crate::fork::Inherited;
+use crate::memory::check_memory;
+use crate::table::Table;
+
+/// A watch, and how it is shown.
+#[pyclass(frozen, name = "_Watch", module = "twindex._twindex")]
+pub(crate) struct Watching {
+    watch: Inherited<Watch>,
+    table: String,
+    codecs: Codecs,
+    /// What was taken and could not be shown.
+    held: Mutex<Option<Watched>>,
+}
+
+impl Watching {
+    fn hold(&self, item: Option<Watched>) -> Option<Watched> {
+        std::mem::replace(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner), item)
+    }
+
+    fn watch(&self) -> Result<&Watch> {
+        check_memory()?;
+        if self.watch.is_foreign() { Err(error::forked()) } else { Ok(&self.watch) }
+    }
+
+    fn show<'py>(&self, py: Python<'py>, item: Watched) -> Result<Bound<'py, PyAny>> {
+        let shown = match &item {
+            Watched::Lost(count) => show_lost(py, &self.table, *count),
+            Watched::Change(change) => show_change(py, change, || Ok(&self.codecs)),
+        };
+        if shown.is_err() {
+            self.hold(Some(item));
+        }
+        shown
+    }
+}
+
+#[pymethods]
+impl Watching {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.codecs.visit(&visit)
+    }
+
+    #[getter]
+    fn ended(&self) -> Result<bool> {
+        Ok(self.watch()?.is_ended())
+    }
+
+    fn poll<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        let watch = self.watch()?;
+        self.hold(None).or_else(|| watch.poll()).map(|item| self.show(py, item)).transpose()
+    }
+
+    /// The next change; waits for it, for so many seconds at most.
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        /// How often a thread that waits looks for signals.
+        const OFTEN: Duration = Duration::from_millis(50);
+        let wait = timeout.map(seconds).transpose()?;
+        let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
+        loop {
+            let watch = self.watch()?;
+            // An end that is seen before the look: nothing comes after it.
+            let has_ended = watch.is_ended();
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let wait = left.map_or(OFTEN, |left| left.min(OFTEN));
+            let item = self.hold(None).or_else(|| watch.poll());
+            if let Some(item) = item.or_else(|| py.detach(|| watch.wait(Some(wait)))) {
+                return self.show(py, item).map(Some);
+            }
+            py.check_signals()?;
+            if has_ended || left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next change. Where there is none, has `wake` called from any thread once there is one or the watch has ended.
+    fn poll_or_wake<'py>(&self, wake: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        let (py, watch) = (wake.py(), self.watch()?);
+        if let Some(item) = self.hold(None) {
+            return self.show(py, item).map(Some);
+        }
+        let waker = Waker::from(Call::new(wake));
+        match watch.poll_next(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Some(item)) => self.show(py, item).map(Some),
+            Poll::Ready(None) => {
+                wake.call0()?;
+                Ok(None)
+            }
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    fn close(&self, py: Python<'_>) {
+        if !self.watch.is_foreign() {
+            self.hold(None);
+            py.detach(|| self.watch.close());
+        }
+    }
+}
+
+/// A bound of the queue.
+fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<usize>> {
+    let Some(given) = given else { return Ok(None) };
+    let number = given
+        .extract::<i128>()
+        .map_err(|cause| error::of_type_error(cause, name, "an int or None", given))?;
+    match usize::try_from(number) {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(error::option(format!("{name} must be at least 1, not {number}"))),
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The changes that this process makes from now on to keys that begin with `prefix`, or to all keys, in the order in which each
+    /// key changes: a `Watch`, which is an iterator for threads and for `async for`.
+    ///
+    /// It needs no file. It sees writes of any thread, batches and transactions as a whole, and `clear` and `drop_table`. It is a
+    /// queue of at most `max_changes` (16,384 unless given) and `capacity` bytes (16 MiB) that you have not read yet. It never holds up a
+    /// writer: what finds it full is counted, and a change of the kind "lost" has the `count`. Then read the table anew.
+    ///
+    /// >>> users = Store().table("users", values="int")
+    /// >>> with users.watch("user:") as watch:
+    /// ...     users["user:ada"] = 1815
+    /// ...     users["other"] = 1
+    /// ...     change = watch.wait(1)
+    /// >>> change.kind, change.key, change.value
+    /// ('put', 'user:ada', 1815)
+    #[pyo3(signature = (prefix=None, /, *, max_changes=None, capacity=None))]
+    fn watch<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: Option<&Bound<'py, PyAny>>,
+        max_changes: Option<&Bound<'py, PyAny>>,
+        capacity: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        static WATCH: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        let table = self.open()?;
+        let prefix = prefix.map(|prefix| self.seen_as().keys.prefix(prefix)).transpose()?;
+        let mut options = WatchOptions::new();
+        if let Some(changes) = bound("max_changes", max_changes)? {
+            options = options.max_changes(changes);
+        }
+        if let Some(bytes) = bound("capacity", capacity)? {
+            options = options.capacity(bytes);
+        }
+        let prefix = prefix.as_ref().map_or(&[][..], |prefix| prefix.as_ref());
+        let watch = py.detach(|| table.watch_with(prefix, options))?;
+        let watching = Watching {
+            watch: Inherited::new(watch),
+            table: table.name().into(),
+            codecs: self.seen_as().clone_ref(py),
+            held: Mutex::default(),
+        };
+        Ok(WATCH.import(py, "twindex._watch", "Watch")?.call1((watching,))?)
+    }
+}
