@@ -289,15 +289,18 @@ impl Queue {
             }
             copies[at].clone()
         };
+        // A value of an expiring table is stored with its deadline, and shown without.
+        let mut added = 0;
         let is_taken = fits
             && wanted().all(|(at, _, operation)| {
                 copy(at, &operation).is_some_and(|change| {
+                    added += size_of_change(&change.effect);
                     state.entries.push_back(Entry::Change(change));
                     true
                 })
             });
         if is_taken {
-            state.bytes += bytes;
+            state.bytes += added;
         } else {
             state.entries.truncate(before);
             state.lose(count as u64);

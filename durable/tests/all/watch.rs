@@ -268,6 +268,12 @@ fn what_finds_a_watch_full_is_counted_where_it_is_missing() -> Result<()> {
     assert_eq!(taken(&watch).len(), "a= 1 c=1".len() + 500);
     table.upsert("d", "v".repeat(500))?;
     assert_eq!(taken(&watch).len(), "d=".len() + 500, "what was read takes no room");
+    let expiring = store.expiring_table("expiring", IndexKind::Hash)?;
+    let watch = expiring.watch_with("", WatchOptions::new().capacity(200))?;
+    for _ in 0..100 {
+        expiring.upsert("a", "1", None)?;
+        assert_eq!(taken(&watch), "a=1", "nor does a deadline");
+    }
     Ok(())
 }
 
