@@ -9,12 +9,13 @@ use crate::run::{Log, command};
 use crate::setup::{Tool, Venv, npm};
 
 /// Members of the workspace that other tools build and test: the modules of the hosts.
-const MODULES: [&str; 6] = [
+const MODULES: [&str; 7] = [
     "twindex-python",
     "twindex-node",
     "twindex-component",
     "twindex-component-client",
     "twindex-host-guest",
+    "twindex-example-guest",
     "twindex-bench-guest",
 ];
 

@@ -11,7 +11,8 @@ use crate::steps::NotRun;
 use crate::workspace::Workspace;
 
 const WASM: &str = "wasm32-unknown-unknown";
-const WASI: &str = "wasm32-wasip1";
+pub(crate) const WASI: &str = "wasm32-wasip1";
+pub(crate) const COMPONENTS: &str = "wasm32-wasip2";
 
 /// Finds the standard library for WebAssembly, or has rustup add it.
 pub(crate) fn require_wasm(log: &mut Log) -> Result<()> {
@@ -23,11 +24,11 @@ pub(crate) fn require_wasm(log: &mut Log) -> Result<()> {
 }
 
 /// Finds the standard library for WASI, or has rustup add it. Its C library has no source here to build it from.
-pub(crate) fn require_wasi(log: &mut Log) -> Result<()> {
-    if has_target(WASI, log) {
+pub(crate) fn require_wasi(target: &str, log: &mut Log) -> Result<()> {
+    if has_target(target, log) {
         return Ok(());
     }
-    Err(NotRun(format!("Rust's standard library for WASI is missing: rustup target add {WASI}")).into())
+    Err(NotRun(format!("Rust's standard library for WASI is missing: rustup target add {target}")).into())
 }
 
 fn rustlib() -> PathBuf {

@@ -8,7 +8,9 @@ use super::shared::{Suite, only_file};
 use super::{Room, install};
 use crate::bench::{WASMTIME, make_guest, smoke};
 use crate::run::Log;
-use crate::setup::{Interpreter, Runtime, Sanitizer, Tool, Venv, miri, need, npm, npm_ci, output};
+use crate::setup::{
+    COMPONENTS, Interpreter, Runtime, Sanitizer, Tool, Venv, miri, need, npm, npm_ci, output, require_wasi,
+};
 use crate::steps::{Failed, Job, NotRun, Steps, checks};
 use crate::workspace::Workspace;
 
@@ -504,7 +506,18 @@ fn examples(suite: &Suite) -> Vec<Job<'_>> {
         });
         Ok(())
     });
-    cargo_test("examples", suite).into_iter().chain([over_the_module]).collect()
+    let components = checks(|steps| {
+        steps.check("examples: components in wasmtime", |log| {
+            require_wasi(COMPONENTS, log)?;
+            let build = "cargo build --release --package=twindex-example-guest --target=wasm32-wasip2";
+            log.run(&mut suite.command("", build))?;
+            let javascript = suite.path("examples/wasmtime/javascript");
+            npm_ci(&javascript, log)?;
+            log.run(&mut npm(&javascript, &["run", "build"]))?;
+            log.run(suite.cargo_test().arg("--test=visits"))
+        });
+    });
+    cargo_test("examples", suite).into_iter().chain([over_the_module, components]).collect()
 }
 
 fn xtask(suite: &Suite) -> Vec<Job<'_>> {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::bench::fast;
 use crate::run::Log;
-use crate::setup::{Venv, npm, npm_ci, npm_ci_unbuilt, require_wasi, require_wasm};
+use crate::setup::{Venv, WASI, npm, npm_ci, npm_ci_unbuilt, require_wasi, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
@@ -117,7 +117,7 @@ impl Suite {
     pub(super) fn wasi_tool(&self, steps: &mut Steps) -> Result<&Path, Failed> {
         let tool = self.wasi_tool.get_or_init(|| {
             steps.must("cli: the tool for WASI", |log| {
-                require_wasi(log)?;
+                require_wasi(WASI, log)?;
                 log.run(&mut self.command("", "cargo build --package=twindex-cli --target=wasm32-wasip1"))?;
                 Ok(self.target("wasm32-wasip1/debug/twindex.wasm"))
             })
