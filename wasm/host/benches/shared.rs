@@ -9,7 +9,7 @@ use wasmtime::{Engine, Result, Store};
 use wasmtime_wasi_keyvalue::{WasiKeyValue, WasiKeyValueCtx};
 
 const TIMES: u32 = 1_000_000;
-const INSTANCES: usize = 1000;
+const INSTANCES: u32 = 1000;
 /// What each of many instances sets and gets: every key of its thousand once.
 const KEYS: u32 = 1000;
 const RUNS: usize = 5;
@@ -103,11 +103,11 @@ fn main() -> Result<()> {
         for _ in 0..INSTANCES {
             instances.push(system.instance(&component)?);
         }
-        let started = INSTANCES as f64 / begun.elapsed().as_secs_f64();
+        let started = f64::from(INSTANCES) / begun.elapsed().as_secs_f64();
         instances.iter_mut().try_for_each(|instance| system.work(instance, KEYS))?;
-        let taken = resident().saturating_sub(before) as f64 / (1 << 20) as f64;
+        let taken = resident().saturating_sub(before) >> 20;
         let calls = f64::from(2 * TIMES) / best / 1e6;
-        println!("| {} | {calls:.2} | {taken:.0} MiB | {started:.0} |", system.name);
+        println!("| {} | {calls:.2} | {taken} MiB | {started:.0} |", system.name);
     }
     Ok(())
 }

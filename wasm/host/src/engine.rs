@@ -116,7 +116,7 @@ where
     stores.resource::<Arc<Bucket>>("table", drop_bucket)?;
     stores.at_once("[method]table.name", |guest, (table,): (Handle,)| {
         let bucket = guest.bucket(&table)?;
-        let name = guest.buckets.iter().find(|(_, given)| Arc::ptr_eq(given, &bucket));
+        let name = guest.buckets.iter().find(|(_, given)| Arc::ptr_eq(given, bucket));
         Ok(name.map(|(name, _)| name.clone()).unwrap_or_default())
     })?;
     stores.at_once("[method]table.index", |guest, (table,): (Handle,)| {

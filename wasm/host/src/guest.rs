@@ -62,8 +62,8 @@ impl Guest {
     }
 
     /// The bucket of a handle. wasmtime lets a guest pass no handles but its own.
-    pub(crate) fn bucket(&self, handle: &Handle) -> wasmtime::Result<Arc<Bucket>> {
-        Ok(Arc::clone(self.handles.get(handle)?))
+    pub(crate) fn bucket(&self, handle: &Handle) -> wasmtime::Result<&Arc<Bucket>> {
+        Ok(self.handles.get(handle)?)
     }
 
     pub(crate) fn cas(&self, handle: &Resource<Cas>) -> wasmtime::Result<&Cas> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use twindex::Write;
+use twindex_durable as durable;
 use wasmtime::Result;
 use wasmtime::component::{ComponentType, Lift, Lower, Resource};
 
@@ -34,7 +35,7 @@ impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::NoSuchStore(_) => Self::NoSuchStore,
-            Refused::ReadOnly => Self::AccessDenied,
+            Refused::ReadOnly | Refused::Store(durable::Error::ReadOnly { .. }) => Self::AccessDenied,
             other => Self::Other(format!("{}: {other}", other.code())),
         }
     }
@@ -160,7 +161,7 @@ where
         bucket.delete(key.as_bytes()).map(drop)
     })?;
     store.at_once("[method]bucket.list-keys", move |guest, (handle, cursor): (Handle, Option<C>)| {
-        let bucket = guest.bucket(&handle)?;
+        let bucket = Arc::clone(guest.bucket(&handle)?);
         Ok(list(guest, &bucket, cursor).map_err(Error::from))
     })
 }
@@ -175,7 +176,7 @@ where
     })?;
     atomics.resource::<Cas>("cas", |guest, rep| guest.take_cas(owned(rep)).map(drop))?;
     atomics.at_once("[static]cas.new", |guest, (handle, key): (Handle, String)| {
-        let bucket = guest.bucket(&handle)?;
+        let bucket = Arc::clone(guest.bucket(&handle)?);
         Ok(Cas::look(bucket, key).and_then(|cas| guest.push_cas(cas)).map_err(Error::from))
     })?;
     atomics.at_once("[method]cas.current", |guest, (cas,): (Resource<Cas>,)| {

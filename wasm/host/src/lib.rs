@@ -38,7 +38,7 @@
 //!
 //! Errors are those of the interface: `no-such-store` for a bucket that the guest was not given, `access-denied` for a write to
 //! a bucket that is [read-only](KeyValue::read_only), `other` for everything else, whose text begins with a stable code such as
-//! `TWINDEX_MEMORY_LIMIT`. Nothing traps, with one exception: `len`, `select`, `contains`, `select-many` and `contains-many` of
+//! `TWINDEX_MEMORY_LIMIT`. Nothing traps, with one exception: `select`, `contains`, `select-many` and `contains-many` of
 //! `twindex:engine` have no error, so a closed store or too large an answer ends the guest.
 //!
 //! Each instance may hold so many [handles](KeyValue::max_handles) and get so many bytes in one [answer](KeyValue::max_answer).

@@ -93,7 +93,7 @@ impl<T: Send + 'static, G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'stat
         E: ComponentType + Lower + From<refused::Refused> + 'static,
     {
         self.at_once(name, move |guest, params: P| {
-            Ok(act(&*guest.bucket(params.handle())?, params).map_err(E::from))
+            Ok(act(guest.bucket(params.handle())?, params).map_err(E::from))
         })
     }
 
@@ -108,9 +108,13 @@ impl<T: Send + 'static, G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'stat
         R: ComponentType + Lower + Send + 'static,
         E: ComponentType + Lower + From<refused::Refused> + 'static,
     {
+        if !self.leaves {
+            // The counter of a bucket's handles, which all threads share, stays as it is.
+            return self.read::<P, R, E>(name, act);
+        }
         self.in_parts(
             name,
-            |guest, params: P| Ok((guest.bucket(params.handle())?, params)),
+            |guest, params: P| Ok((Arc::clone(guest.bucket(params.handle())?), params)),
             act,
             |_, written| Ok(written.map_err(E::from)),
         )

@@ -148,6 +148,18 @@ fn read_only_bucket_is_read_and_not_written() {
         refused(guest.call::<_, Result<(), String>>("fill", ("default",)), "access-denied");
         assert_eq!(keys.store().table("default", IndexKind::Hash).unwrap().len(), 1);
     }
+
+    // A file that the host itself only reads.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.twx");
+    let store = durable::open(&path).unwrap();
+    store.table("default", IndexKind::Hash).unwrap();
+    store.close().unwrap();
+    let store = durable::Options::new().read_only(true).open(&path).unwrap();
+    refused(
+        Running::new(&KeyValue::new(store).bucket("default", "default")).set("default", "a", 1),
+        "access-denied",
+    );
 }
 
 #[test]
