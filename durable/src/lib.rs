@@ -88,7 +88,7 @@ pub use crate::snapshot::Snapshot;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::transaction::Transaction;
-pub use crate::typed::{Reads, TypedCache, TypedPairs, TypedTable, TypedWrites, Writes};
+pub use crate::typed::{Reads, Steps, TypedCache, TypedPairs, TypedTable, TypedWrites, Writes};
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
 pub use crate::watch::{Watch, WatchOptions, Watched};
 pub use crate::whole::{load, load_within, read_file, replace_file, save};

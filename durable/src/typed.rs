@@ -15,6 +15,7 @@ use twindex_format::{decode_codecs, encode_codecs};
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
+use crate::expiring::{ExpiringCursor, ExpiringReads, ExpiringTable, Unexpired};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::Table;
@@ -113,6 +114,13 @@ impl Place<'_> {
 
 /// A table that can be read: of a store, or of a snapshot.
 pub trait Reads: Clone {
+    /// Its cursors.
+    type Cursor: Steps;
+    /// The pairs of a range.
+    type Scan: DoubleEndedIterator<Item = (Vec<u8>, Vec<u8>)>;
+    /// All its pairs.
+    type Iter: Iterator<Item = (Vec<u8>, Vec<u8>)>;
+
     /// The name that it has in its store.
     fn name(&self) -> &str;
     /// The names of the codecs of its keys and of its values.
@@ -124,28 +132,52 @@ pub trait Reads: Clone {
     /// Shows `read` the position and the value of every key.
     fn select_many<B: AsRef<[u8]>>(&self, keys: &[B], read: impl FnMut(usize, Option<&[u8]>)) -> Result<()>;
     /// A cursor over a range of keys.
-    fn cursor(&self, range: impl KeyRange) -> Result<Cursor>;
+    fn cursor(&self, range: impl KeyRange) -> Result<Self::Cursor>;
+    /// The pairs of a range of keys.
+    fn scan(&self, range: impl KeyRange) -> Result<Self::Scan>;
     /// Every pair.
-    fn pairs(&self) -> Result<Iter>;
+    fn pairs(&self) -> Result<Self::Iter>;
 }
 
+/// A cursor.
+pub trait Steps {
+    /// The next pair up or down.
+    fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])>;
+}
+
+macro_rules! steps {
+    ($($type:ty),*) => {$(
+        impl Steps for $type {
+            fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
+                if down { self.scan_desc_next() } else { self.scan_asc_next() }
+            }
+        }
+    )*};
+}
+
+steps!(Cursor, ExpiringCursor);
+
 macro_rules! reads {
-    ($type:ty, $ok:expr) => {
+    ($type:ty, $named:ty, $cursor:ty, $scan:ty, $iter:ty, $ok:expr) => {
         impl Reads for $type {
+            type Cursor = $cursor;
+            type Scan = $scan;
+            type Iter = $iter;
+
             fn name(&self) -> &str {
-                self.name()
+                <$named>::name(self)
             }
 
             fn codecs(&self) -> (&str, &str) {
-                self.codecs()
+                <$named>::codecs(self)
             }
 
             fn count(&self) -> usize {
-                self.len()
+                <$named>::len(self)
             }
 
             fn select_with<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-                $ok(self.select_with(key, read))
+                $ok(<$type>::select_with(self, key, read))
             }
 
             fn select_many<B: AsRef<[u8]>>(
@@ -153,22 +185,27 @@ macro_rules! reads {
                 keys: &[B],
                 read: impl FnMut(usize, Option<&[u8]>),
             ) -> Result<()> {
-                $ok(self.select_many(keys, read))
+                $ok(<$type>::select_many(self, keys, read))
             }
 
-            fn cursor(&self, range: impl KeyRange) -> Result<Cursor> {
-                self.cursor(range).map_err(Into::into)
+            fn cursor(&self, range: impl KeyRange) -> Result<$cursor> {
+                <$type>::cursor(self, range).map_err(Into::into)
             }
 
-            fn pairs(&self) -> Result<Iter> {
-                $ok(self.iter())
+            fn scan(&self, range: impl KeyRange) -> Result<$scan> {
+                <$type>::scan(self, range).map_err(Into::into)
+            }
+
+            fn pairs(&self) -> Result<$iter> {
+                $ok(<$type>::iter(self))
             }
         }
     };
 }
 
-reads!(Table, |read| read);
-reads!(SnapshotTable, Ok);
+reads!(Table, Table, Cursor, Scan, Iter, |read| read);
+reads!(SnapshotTable, SnapshotTable, Cursor, Scan, Iter, Ok);
+reads!(ExpiringTable, ExpiringReads, ExpiringCursor, Unexpired<Scan>, Unexpired<Iter>, |read| read);
 
 /// A table of Rust's types: of [`Store::typed`], or of a snapshot by [`at`](Self::at).
 ///
@@ -219,6 +256,16 @@ impl Store {
     pub fn typed<K: Key, V: Value>(&self, name: &str, index: IndexKind) -> Result<TypedTable<K, V>> {
         let options = TableOptions::new(index).keys(K::CODEC).values(V::CODEC);
         Ok(TypedTable { table: self.table_with(name, options)?, types: PhantomData })
+    }
+
+    /// As [`typed`](Self::typed), a table whose pairs expire.
+    pub fn typed_expiring<K: Key, V: Value>(
+        &self,
+        name: &str,
+        index: IndexKind,
+    ) -> Result<TypedTable<K, V, ExpiringTable>> {
+        let options = TableOptions::new(index).keys(K::CODEC).values(V::CODEC);
+        Ok(TypedTable { table: self.expiring_table_with(name, options)?, types: PhantomData })
     }
 }
 
@@ -293,23 +340,26 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
     }
 
     /// A cursor over the keys in `range`, before its first pair and after its last at once. Fails on a hash table.
-    pub fn cursor<'k>(&self, range: impl RangeBounds<K::Borrowed<'k>>) -> Result<TypedPairs<K, V, Cursor>> {
+    pub fn cursor<'k>(
+        &self,
+        range: impl RangeBounds<K::Borrowed<'k>>,
+    ) -> Result<TypedPairs<K, V, T::Cursor>> {
         Ok(self.pairs(self.table.cursor(self.place().bounds::<K>(&range)?)?))
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way. Fails on a hash table.
-    pub fn scan<'k>(&self, range: impl RangeBounds<K::Borrowed<'k>>) -> Result<TypedPairs<K, V, Scan>> {
-        Ok(self.pairs(self.table.cursor(self.place().bounds::<K>(&range)?)?.into_iter()))
+    pub fn scan<'k>(&self, range: impl RangeBounds<K::Borrowed<'k>>) -> Result<TypedPairs<K, V, T::Scan>> {
+        Ok(self.pairs(self.table.scan(self.place().bounds::<K>(&range)?)?))
     }
 
     /// The pairs whose keys start with `prefix`: for keys that are tuples, with these items.
-    pub fn prefix(&self, prefix: impl Prefix<K>) -> Result<TypedPairs<K, V, Scan>> {
-        Ok(self.pairs(self.table.cursor(self.place().prefix(prefix)?)?.into_iter()))
+    pub fn prefix(&self, prefix: impl Prefix<K>) -> Result<TypedPairs<K, V, T::Scan>> {
+        Ok(self.pairs(self.table.scan(self.place().prefix(prefix)?)?))
     }
 
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
     #[expect(clippy::iter_not_returning_iterator, reason = "as that of a table of bytes")]
-    pub fn iter(&self) -> Result<TypedPairs<K, V, Iter>> {
+    pub fn iter(&self) -> Result<TypedPairs<K, V, T::Iter>> {
         Ok(self.pairs(self.table.pairs()?))
     }
 
@@ -484,6 +534,73 @@ impl<K: Key, V: Value> TypedTable<K, V> {
     }
 }
 
+/// A table whose pairs expire. A time to live of `None` is for ever.
+impl<K: Key, V: Value> TypedTable<K, V, ExpiringTable> {
+    /// Adds the pair where the key is absent; whether it was.
+    pub fn insert(
+        &self,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Insert, key, value, ttl)
+    }
+
+    /// Replaces the value where the key is present; whether it was.
+    pub fn replace(
+        &self,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        self.write(Write::Replace, key, value, ttl)
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(
+        &self,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<()> {
+        self.write(Write::Upsert, key, value, ttl).map(drop)
+    }
+
+    fn write(
+        &self,
+        write: Write,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        let key = self.place().key::<K>(key)?;
+        let value = self.place().value::<V>(key.as_ref(), value)?;
+        self.table.write(write, key, value, ttl)
+    }
+
+    /// How long a pair still lives.
+    pub fn ttl(&self, key: K::Borrowed<'_>) -> Result<Ttl> {
+        self.table.ttl(self.place().key::<K>(key)?)
+    }
+
+    /// Gives a pair a new time to live; whether it was there.
+    pub fn touch(&self, key: K::Borrowed<'_>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
+        self.table.touch(self.place().key::<K>(key)?, ttl)
+    }
+
+    /// Removes the pair; whether it was there.
+    pub fn delete(&self, key: K::Borrowed<'_>) -> Result<bool> {
+        self.table.delete(self.place().key::<K>(key)?)
+    }
+}
+
+impl<K: Key> TypedTable<K, i64, ExpiringTable> {
+    /// Adds `by` to the value, which then lives so long, and returns the sum. An absent key counts as 0.
+    pub fn increment(&self, key: K::Borrowed<'_>, by: i64, ttl: impl Into<Option<Duration>>) -> Result<i64> {
+        self.table.increment(self.place().key::<K>(key)?, by, ttl)
+    }
+}
+
 impl<K: Key> TypedTable<K, i64> {
     /// Adds `by` to the value and returns the sum. An absent key counts as 0.
     pub fn increment(&self, key: K::Borrowed<'_>, by: i64) -> Result<i64> {
@@ -530,15 +647,15 @@ where
     }
 }
 
-impl<K: Key, V: Value> TypedPairs<K, V, Cursor> {
+impl<K: Key, V: Value, C: Steps> TypedPairs<K, V, C> {
     /// The next pair up.
     pub fn scan_asc_next(&mut self) -> Option<Result<TypedPair<K, V>>> {
-        self.pairs.scan_asc_next().map(|pair| Place::Table(&self.table).read_pair::<K, V>(pair))
+        self.pairs.step(false).map(|pair| Place::Table(&self.table).read_pair::<K, V>(pair))
     }
 
     /// The next pair down.
     pub fn scan_desc_next(&mut self) -> Option<Result<TypedPair<K, V>>> {
-        self.pairs.scan_desc_next().map(|pair| Place::Table(&self.table).read_pair::<K, V>(pair))
+        self.pairs.step(true).map(|pair| Place::Table(&self.table).read_pair::<K, V>(pair))
     }
 }
 
@@ -775,6 +892,30 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         let key = Place::Cache.key::<K>(key)?;
         let value = Place::Cache.value::<V>(key.as_ref(), value)?;
         Ok(self.cache.insert_for(key, value, ttl)?)
+    }
+
+    /// Writes a pair if its key is absent. Returns whether it was. `ttl` is as for [`insert_many`](Self::insert_many).
+    pub fn insert_if_absent(
+        &self,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: Option<Duration>,
+    ) -> Result<bool> {
+        let key = Place::Cache.key::<K>(key)?;
+        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        Ok(self.cache.insert_if_absent(key, value, ttl)?)
+    }
+
+    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert_many`](Self::insert_many).
+    pub fn replace(
+        &self,
+        key: K::Borrowed<'_>,
+        value: V::Borrowed<'_>,
+        ttl: Option<Duration>,
+    ) -> Result<bool> {
+        let key = Place::Cache.key::<K>(key)?;
+        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        Ok(self.cache.replace(key, value, ttl)?)
     }
 
     /// Writes pairs. Returns for each whether the cache keeps it. `ttl` is how long they live: `None` is the cache's time to live.

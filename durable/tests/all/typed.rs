@@ -1,11 +1,14 @@
 //! Tables and caches of Rust's types.
 
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use twindex::{Change, IndexKind};
-use twindex_cache::CacheOptions;
+use twindex_cache::{CacheOptions, Ttl};
 use twindex_codec::{Json, Msgpack};
 use twindex_durable::{Error, Options, Result, Store, TypedCache, TypedTable, read_cache, save_cache};
 
@@ -126,6 +129,28 @@ fn snapshots_transactions_and_batches_know_the_types() -> Result<()> {
 }
 
 #[test]
+fn pairs_of_a_typed_table_expire() -> Result<()> {
+    let store = Store::new();
+    let now = Arc::new(AtomicU64::new(1_000_000));
+    let clock = Arc::clone(&now);
+    store.set_clock(move || (clock.load(Relaxed), clock.load(Relaxed)));
+    let sessions = store.typed_expiring::<String, Json<User>>("sessions", IndexKind::Sorted)?;
+    assert!(sessions.insert("a", &ada(), Duration::from_secs(1))?);
+    sessions.upsert("b", &ada(), None)?;
+    assert_eq!(sessions.ttl("a")?, Ttl::Left(Duration::from_secs(1)));
+    assert_eq!(sessions.scan("a"..)?.collect::<Result<Vec<_>>>()?.len(), 2);
+    now.fetch_add(1_000, Relaxed);
+    assert_eq!((sessions.select("a")?, sessions.ttl("b")?), (None, Ttl::Forever));
+    assert_eq!(sessions.cursor(..)?.scan_asc_next().unwrap()?.0, "b");
+    assert!(sessions.touch("b", Duration::from_secs(1))? && sessions.delete("b")?);
+    assert!(!sessions.replace("b", &ada(), None)? && sessions.iter()?.next().is_none());
+    let hits = store.typed_expiring::<i64, i64>("hits", IndexKind::Hash)?;
+    assert_eq!(hits.increment(1, 2, Duration::from_secs(1))?, 2);
+    assert!(store.typed::<i64, i64>("hits", IndexKind::Hash).is_err());
+    Ok(())
+}
+
+#[test]
 fn another_type_than_the_table_has_is_an_error() -> Result<()> {
     let store = Store::new();
     let table = users(&store);
@@ -185,6 +210,7 @@ fn a_cache_of_types_is_kept_with_its_codecs() -> Result<()> {
     assert_eq!(cache.get_many([2, 3])?, [Some(computed), None]);
     assert_eq!(cache.iter().collect::<Result<Vec<_>>>()?.len(), 2);
     assert!(cache.remove(2)? && cache.take(2)?.is_none());
+    assert!(!cache.insert_if_absent(1, &ada(), None)? && !cache.replace(2, &ada(), None)?);
     save_cache(cache.as_cache(), &path)?;
 
     let saved = read_cache(&path)?;
