@@ -381,25 +381,45 @@ test('integers count, as numbers and as bigints', () => {
   assert.equal(table.select('n'), '11')
 })
 
-test('json: code of the value may use the store', () => {
-  const table = open({ keys: 'bytes', values: 'json' })
+test('code of a value, an iterable or an option may use the store', () => {
+  const table = open({ index: 'sorted', keys: 'bytes', values: 'json' })
   const other = open({ keys: 'bytes', values: 'bytes' })
+  let size = 10_000
+  const meddle = () => {
+    // Longer than all that was passed before.
+    size += 50_000
+    other.upsert(Buffer.from('other, with a longer key'), Buffer.alloc(size))
+    assert.equal(other.has(Buffer.from('none')), false)
+  }
   const value = {
     get said() {
-      other.upsert(Buffer.from('other'), Buffer.from('thing'))
-      assert.equal(other.has(Buffer.from('none')), false)
+      meddle()
       return 'it'
     },
+  }
+  function* pairs() {
+    for (const each of [value, { said: 'it' }]) {
+      yield [Buffer.from('many'), each]
+      meddle()
+    }
   }
   const [key, swapped, many] = ['key', 'swapped', 'many'].map((text) => Buffer.from(text))
   assert.ok(table.insert(key, value))
   assert.ok(table.replace(key, value))
   assert.ok(table.compareAndSwap(swapped, undefined, value))
   assert.ok(table.compareAndSwap(swapped, value, value))
-  assert.deepEqual(table.insertMany([[many, value]]), [true])
+  assert.deepEqual(table.insertMany(pairs()), [true, false])
   assert.ok(table.alter(key, () => [value]))
   const wanted = new Map([[key, [{ said: 'it' }]]]).set(swapped, { said: 'it' }).set(many, { said: 'it' })
   for (const [at, said] of wanted) assert.deepEqual(table.select(at), said)
+  assert.deepEqual(table.selectMany(wanted.keys()), [...wanted.values()])
+  const range = {
+    get gte() {
+      meddle()
+      return many
+    },
+  }
+  assert.deepEqual([...table.scan(range)].length, 2)
   assert.equal(table.size, wanted.size)
 })
 
