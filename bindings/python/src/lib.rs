@@ -19,6 +19,7 @@ mod changes;
 mod cli;
 mod codec;
 mod coder;
+mod columns;
 mod cursor;
 mod dict;
 mod error;
@@ -65,8 +66,8 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_NAME_BYTES", twindex::MAX_NAME_BYTES)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<cache::Cache>()?;
-    module.add_class::<cache::Computation>()?;
-    module.add_class::<cache::Waiting>()?;
+    module.add_class::<cache::computing::Computation>()?;
+    module.add_class::<cache::computing::Waiting>()?;
     module.add_class::<changes::Changes>()?;
     module.add_class::<coder::Coder>()?;
     module.add_class::<cursor::Cursor>()?;

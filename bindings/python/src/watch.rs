@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{Watch, WatchOptions, Watched};
 
-use crate::cache::Call;
+use crate::cache::computing::Call;
 use crate::changes::{seconds, show_change, show_lost};
 use crate::codec::Codecs;
 use crate::error::{self, Result};

@@ -79,8 +79,9 @@ CODECS: list[dict[str, Any]] = [
     {"keys": "bytes", "values": "msgpack"},
 ]
 
-#: What a caller may expect: our errors, those of mappings and sequences, wrong calls, and the caller's own.
-EXPECTED = (twindex.Error, KeyError, IndexError, TypeError, LookupError)
+#: What a caller may expect: our errors, those of mappings and sequences, wrong calls, the caller's own, and that there is no
+#: pyarrow.
+EXPECTED = (twindex.Error, KeyError, IndexError, TypeError, LookupError, ImportError)
 
 OPTIONS = "keys values on_evict ttl time_to_idle stale_for capacity max_entries maxsize gt gte lt lte prefix reverse limit minimum inclusive no_such_option"
 

@@ -1,6 +1,6 @@
 //! The class `Cache`.
 
-mod computing;
+pub(crate) mod computing;
 mod files;
 mod listener;
 mod mapping;
@@ -15,7 +15,6 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_cache::{CacheOptions, Iter};
 
-pub(crate) use self::computing::{Call, Computation, Waiting};
 use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
 use self::pairs::Pairs;

@@ -1,6 +1,6 @@
 //! The class `Table`.
 
-pub(crate) mod arrow;
+mod arrow;
 mod many;
 mod mapping;
 pub(crate) mod reads;

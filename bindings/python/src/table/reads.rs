@@ -246,7 +246,7 @@ macro_rules! table_reads {
 
                 /// The names of the types of Arrow that its keys and values have.
                 fn _arrow_types(&self) -> Result<(&'static str, &'static str)> {
-                    crate::table::arrow::types(&self.codecs)
+                    crate::columns::types(&self.codecs)
                 }
 
                 /// The pairs in record batches: a `pyarrow.RecordBatchReader` with the columns "key" and "value", which reads as
