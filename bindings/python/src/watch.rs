@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{Watch, WatchOptions, Watched};
 
@@ -119,12 +120,10 @@ impl Watching {
 /// A bound of the queue.
 fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<usize>> {
     let Some(given) = given else { return Ok(None) };
-    let number = given
-        .extract::<i128>()
-        .map_err(|cause| error::of_type_error(cause, name, "an int or None", given))?;
-    match usize::try_from(number) {
+    let number = given.cast::<PyInt>().map_err(|_| error::wrong_type(name, "an int or None", given))?;
+    match number.extract() {
         Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(error::option(format!("{name} must be at least 1, not {number}"))),
+        _ => Err(error::option(format!("{name} is out of range: {}", error::shown(given)))),
     }
 }
 
