@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from ._twindex import Scan, Table
 
-# So many pairs are written at a time.
-_ROWS = 65_536
+# So many pairs are written at a time, or about as many as have so many bytes.
+_ROWS, _BYTES = 65_536, 16 << 20
 
 
 def _pyarrow() -> Any:
@@ -68,8 +68,9 @@ def from_arrow(table: Table[Any, Any], data: Any) -> int:
         raise ArgumentTypeError(f'the columns must be "key" and "value", or two in this order, not {names}')
     written = 0
     for batch in reader:
-        for start in range(0, len(batch), _ROWS):
-            part = batch.slice(start, _ROWS)
+        rows = min(_ROWS, 1 + len(batch) * _BYTES // (batch.nbytes + 1))
+        for start in range(0, len(batch), rows):
+            part = batch.slice(start, rows)
             columns = [
                 _buffers(pa, part.column(place), kind, what, written)
                 for place, kind, what in zip(places, kinds, ("key", "value"), strict=True)
