@@ -8,7 +8,7 @@
 //! | `str` | UTF-8 | UTF-8 |
 //! | `int` | eight bytes in the order of the numbers: [`int`] | decimal text: [`decimal`] |
 //! | `tuple` | bytes in the order of the tuples: [`mod@tuple`] | |
-//! | `json`, `msgpack` | | a type that `serde` knows: [`Json`], [`Msgpack`], by the features of these names |
+//! | `json`, `msgpack` | | a type that `serde` knows: `Json`, `Msgpack`, by the features of these names |
 //!
 //! ```
 //! use twindex_codec::{decimal, int, tuple};

@@ -20,6 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`TypedTable`] and [`TypedCache`] hold integers, text, tuples and types that `serde` serializes, where [`Table`] holds bytes.
+//!
 //! [`save`] and [`load`] write and read the file of a store that is in memory alone, [`save_cache`] and [`read_cache`] that of a
 //! cache.
 
