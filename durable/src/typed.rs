@@ -319,9 +319,10 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
         keys: impl IntoIterator<Item = K::Borrowed<'k>>,
     ) -> Result<Vec<Option<V::Owned>>> {
         let (place, keys) = (self.place(), self.place().keys::<K>(keys)?);
-        let mut values = Vec::with_capacity(keys.len());
+        let mut values: Vec<Result<_>> = keys.iter().map(|_| Ok(None)).collect();
         let read = |position: usize, value: Option<&[u8]>| {
-            values.push(value.map(|value| place.read_value::<V>(keys[position].as_ref(), value)).transpose());
+            let key = keys[position].as_ref();
+            values[position] = value.map(|value| place.read_value::<V>(key, value)).transpose();
         };
         self.table.select_many(&keys, read)?;
         values.into_iter().collect()
@@ -330,8 +331,8 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
     /// Whether each key is there.
     pub fn contains_many<'k>(&self, keys: impl IntoIterator<Item = K::Borrowed<'k>>) -> Result<Vec<bool>> {
         let keys = self.place().keys::<K>(keys)?;
-        let mut found = Vec::with_capacity(keys.len());
-        self.table.select_many(&keys, |_, value| found.push(value.is_some()))?;
+        let mut found = vec![false; keys.len()];
+        self.table.select_many(&keys, |position, value| found[position] = value.is_some())?;
         Ok(found)
     }
 
@@ -871,8 +872,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         keys: impl IntoIterator<Item = K::Borrowed<'k>>,
     ) -> Result<Vec<Option<V::Owned>>> {
         let keys = Place::Cache.keys::<K>(keys)?;
-        let mut values = Vec::new();
-        values.resize_with(keys.len(), || Ok(None));
+        let mut values: Vec<Result<_>> = keys.iter().map(|_| Ok(None)).collect();
         self.cache.get_many(&keys, |position, value| {
             let key = keys[position].as_ref();
             values[position] = value.map(|value| Place::Cache.read_value::<V>(key, value)).transpose();
