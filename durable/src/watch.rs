@@ -140,12 +140,15 @@ impl Watch {
         self.queue.state.lock().ended
     }
 
-    /// Ends it, also for a thread or a task that waits, and drops what was not read.
+    /// The table that it is of.
+    pub fn table(&self) -> &Arc<TableInfo> {
+        &self.queue.table
+    }
+
+    /// Ends it, also for a thread or a task that waits. What came before can still be read.
     pub fn close(&self) {
         self.watches.remove(&self.queue);
         self.queue.end().wake();
-        let unread = mem::take(&mut self.queue.state.lock().entries);
-        drop(unread);
     }
 }
 

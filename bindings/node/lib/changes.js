@@ -1,5 +1,6 @@
 // The feed: the changes of a store, in the order of its log.
 
+import { Block } from './changed.js'
 import { preventClone } from './clone.js'
 import { readPath } from './files.js'
 import { native } from './native.js'
@@ -8,7 +9,6 @@ import { readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
 import { readBoolean, readIterable, readOptions, readSignal, readString } from './shared/options.js'
-import { readText } from './shared/text.js'
 import { inside } from './table.js'
 
 const OPTIONS = ['tables', 'raw', 'signal', 'ref']
@@ -17,21 +17,9 @@ const OPTIONS = ['tables', 'raw', 'signal', 'ref']
 const SHORTEST_MS = 1
 const LONGEST_MS = 32
 
-/** What a change is, as in src/feed.rs. */
-const KINDS = ['put', 'delete', 'create', 'drop', 'clear']
-const PUT = 0
-const DELETE = 1
-const CREATE = 2
-
 const forgotten = new FinalizationRegistry(native.freeChanges)
 
 const RAW = readCodecs({ keys: 'bytes', values: 'bytes' })
-
-/** An item of a codec, out of bytes that hold others too. */
-function decode(codec, bytes, start, length, what) {
-  if (codec.isBytes) return codec.show(bytes.subarray(start, start + length))
-  return codec.show(readText(bytes, start, length, what))
-}
 
 /** How to see the tables of which changes are wanted: all of them, or those that a handle was given of. */
 class Codecs {
@@ -61,68 +49,6 @@ class Codecs {
       this.#known.set(id, codecs)
     }
     return codecs
-  }
-}
-
-/** Batches of changes as they crossed, of which one after the other is decoded. */
-class Block {
-  #tables
-  #batches
-  #bytes
-  #view
-  #at = 0
-  #offset = 0
-
-  /** In four bytes how long the JSON behind them is, that JSON, and the changes. */
-  constructor(crossed) {
-    const start = 4 + crossed.readUInt32LE(0)
-    const { tables, batches } = JSON.parse(crossed.toString('utf8', 4, start))
-    const bytes = crossed.subarray(start)
-    this.#tables = tables
-    this.#batches = batches
-    this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  }
-
-  get isEmpty() {
-    return this.#at === this.#batches.length
-  }
-
-  /** The next batch. Where it cannot be decoded, it is still the next one afterwards. */
-  next(codecs) {
-    const { position, count } = this.#batches[this.#at]
-    const changes = []
-    let offset = this.#offset
-    for (let left = count; left > 0; left--) {
-      const [kind, number, keyLength, valueLength] = this.#head(offset)
-      const key = offset + 13
-      const value = key + keyLength
-      offset = value + valueLength
-      const table = this.#tables[number]
-      if (codecs.isWanted(table)) {
-        changes.push(this.#change(kind, table, codecs, { key, keyLength, value, valueLength }))
-      }
-    }
-    this.#offset = offset
-    this.#at++
-    return { position, changes }
-  }
-
-  #head(offset) {
-    const word = (at) => this.#view.getUint32(offset + at, true)
-    return [this.#view.getUint8(offset), word(1), word(5), word(9)]
-  }
-
-  #change(kind, table, codecs, { key, keyLength, value, valueLength }) {
-    const change = { kind: KINDS[kind], table: table.name }
-    if (kind === CREATE) {
-      return Object.assign(change, { index: table.index, codecs: { keys: table.keys, values: table.values } })
-    }
-    if (kind !== PUT && kind !== DELETE) return change
-    const { keys, values } = codecs.of(table)
-    change.key = decode(keys, this.#bytes, key, keyLength, 'key')
-    if (kind === PUT) change.value = decode(values, this.#bytes, value, valueLength, 'value')
-    return change
   }
 }
 

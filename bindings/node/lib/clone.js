@@ -4,7 +4,7 @@ const OF_STORES = "share a store between workers with new Store({ shared: 'name'
 const OF_CACHES = "share one between workers with new Cache({ shared: 'name' }): it"
 
 export const reasons = Object.fromEntries(
-  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Iterator'].map((name) => [
+  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Watch', 'Iterator'].map((name) => [
     name,
     Symbol(`a Twindex ${name} stays in its thread; ${name === 'Cache' ? OF_CACHES : OF_STORES}`),
   ]),

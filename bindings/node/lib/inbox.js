@@ -1,10 +1,11 @@
-// What other threads have for this one: computations that they ended, and pairs that they evicted.
+// What threads have for this one: computations that they ended, changes of keys that are watched, and pairs that were evicted.
 
 import { takeSums } from './many.js'
 import { native } from './native.js'
 
-/** What is to go on when another thread has ended a computation, by its number. */
+/** What is to go on, by the number of a computation, or that of a watch as `numberOf` has it, and whether the process waits for it. */
 const waiting = new Map()
+let kept = 0
 /** The caches whose listeners are in this thread, by their numbers. */
 const listening = new Map()
 let isOpen = false
@@ -12,13 +13,7 @@ let isOpen = false
 /** The native half calls this when another thread has something, or this one has told nobody yet. */
 function wake() {
   native.takeWoken()
-  for (const number of takeSums()) {
-    const goOn = waiting.get(number)
-    if (goOn === undefined) continue
-    waiting.delete(number)
-    goOn()
-  }
-  if (waiting.size === 0) native.keepAlive(0)
+  for (const number of takeSums()) settle(number)
   for (const cache of listening.values()) queueMicrotask(() => tell(cache))
 }
 
@@ -39,11 +34,23 @@ export function openInbox() {
   isOpen = true
 }
 
-/** Resolves when another thread has ended the computation of this number. The process stays alive until then. */
-export function woken(number) {
-  return new Promise((resolve) => {
-    if (waiting.size === 0) native.keepAlive(1)
-    waiting.set(number, resolve)
+/** How a watch is told from computations. */
+export const numberOf = (watch) => -1 - watch
+
+/** Has what waits for this number go on. */
+export function settle(number) {
+  const it = waiting.get(number)
+  if (it === undefined) return
+  waiting.delete(number)
+  if (it.isKept && --kept === 0) native.keepAlive(0)
+  it.goOn()
+}
+
+/** Resolves when there is something for this number. If it is kept, the process stays alive until then. */
+export function woken(number, isKept = true) {
+  return new Promise((goOn) => {
+    if (isKept && kept++ === 0) native.keepAlive(1)
+    waiting.set(number, { goOn, isKept })
   })
 }
 

@@ -12,9 +12,10 @@ import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
+import { NO_RANGE, RANGE, readOptions, readPrefix, readRange, readScan } from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
+import { openWatch } from './watch.js'
 
 const {
   compareAndSwap: nativeCompareAndSwap,
@@ -207,6 +208,16 @@ export class Table extends TableLike {
   #deleteAll(range) {
     const { from, low, to, high } = crossRange(range, this.#keys)
     return native.deleteRange(this.#handle, from, low, to, high)
+  }
+
+  // --- changes
+
+  watch(prefix, options) {
+    const item = prefix === undefined ? undefined : readPrefix({ prefix }, this.#keys).lower[1]
+    return openWatch(this, this.#codecs, options, (maxChanges, capacity) => {
+      const crossed = item === undefined ? undefined : this.#keys.cross(item, KEY)
+      return native.openWatch(this.#handle, crossed, maxChanges, capacity)
+    })
   }
 
   cursor(options) {

@@ -1,9 +1,10 @@
 //! Feeds: the changes of a store, which threads of Node's read and JavaScript decodes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use serde_json::json;
-use twindex_durable::{Changes, Effect, FeedFile, Position, Result, Store, TableInfo};
+use twindex_durable::{Changes, Effect, FeedFile, Position, Result, Store, TableInfo, Watch, Watched};
 
 /// A block of changes is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -28,10 +29,10 @@ enum Origin {
 pub(crate) struct Block {
     /// The tables of the changes.
     pub(crate) tables: Vec<Arc<TableInfo>>,
-    /// For each batch of changes the position behind it, and how many they are.
-    pub(crate) batches: Vec<(Position, u32)>,
+    /// For each batch of changes the position behind it, which a watch has none of, and how many they are.
+    pub(crate) batches: Vec<(Option<Position>, u32)>,
     /// For each change what it is, then in four bytes each the number of its table, the length of its key and that of its
-    /// value, then these two. `lib/changes.js` reads it.
+    /// value, then these two. `lib/changed.js` reads it.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -65,7 +66,7 @@ impl Reader {
             match changes.poll() {
                 Ok(None) => break,
                 Ok(Some(set)) => {
-                    block.batches.push((set.position, set.changes.len() as u32));
+                    block.batches.push((Some(set.position), set.changes.len() as u32));
                     for change in &set.changes {
                         block.push(&change.table, &change.effect);
                     }
@@ -80,6 +81,27 @@ impl Reader {
 
     fn lock(&self) -> MutexGuard<'_, Source> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch, and the store that it ends with.
+pub(crate) struct Watching {
+    pub(crate) store: u32,
+    pub(crate) watch: Watch,
+}
+
+impl Watching {
+    /// What is there, as much as fits into a block, or `None` at the end. Where that is nothing, wakes `waker` later.
+    pub(crate) fn poll(&self, waker: &Waker) -> Option<Block> {
+        let (mut block, mut context) = (Block::default(), Context::from_waker(waker));
+        while block.bytes.len() < BLOCK_BYTES {
+            match self.watch.poll_next(&mut context) {
+                Poll::Ready(Some(item)) => block.push_watched(self.watch.table(), &item),
+                Poll::Ready(None) if block.batches.is_empty() => return None,
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        Some(block)
     }
 }
 
@@ -114,8 +136,9 @@ impl Block {
             })
         });
         let batches = self.batches.iter();
-        let batches =
-            batches.map(|(position, count)| json!({ "position": position.to_string(), "count": count }));
+        let batches = batches.map(
+            |(position, count)| json!({ "position": position.map(|it| it.to_string()), "count": count }),
+        );
         let head = json!({ "tables": tables.collect::<Vec<_>>(), "batches": batches.collect::<Vec<_>>() });
         let head = head.to_string();
         let mut all = Vec::with_capacity(4 + head.len() + self.bytes.len());
@@ -134,6 +157,19 @@ impl Block {
             Effect::Drop => (3, nothing, nothing),
             _ => (4, nothing, nothing),
         };
+        self.push_as(kind, table, key, value);
+    }
+
+    /// As a batch of its own, since one that cannot be decoded is not to keep others back.
+    fn push_watched(&mut self, table: &Arc<TableInfo>, item: &Watched) {
+        self.batches.push((None, 1));
+        match item {
+            Watched::Change(change) => self.push(&change.table, &change.effect),
+            Watched::Lost(count) => self.push_as(5, table, &count.to_le_bytes(), &[]),
+        }
+    }
+
+    fn push_as(&mut self, kind: u8, table: &Arc<TableInfo>, key: &[u8], value: &[u8]) {
         let number = self.tables.iter().rposition(|known| Arc::ptr_eq(known, table)).unwrap_or_else(|| {
             self.tables.push(Arc::clone(table));
             self.tables.len() - 1

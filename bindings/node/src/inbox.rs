@@ -21,8 +21,8 @@ pub(crate) struct Inbox {
     thread: Option<ThreadId>,
     /// Whether the function was called and has not asked since.
     is_called: AtomicBool,
-    /// The computations that others have ended.
-    woken: Mutex<Vec<u32>>,
+    /// The computations that others have ended, and the watches that have something, as `lib/inbox.js` numbers them.
+    woken: Mutex<Vec<i64>>,
 }
 
 struct Way(sys::napi_threadsafe_function);
@@ -111,16 +111,16 @@ impl Inbox {
     }
 
     /// What others have ended since. What comes from now on calls the function again.
-    pub(crate) fn take_woken(&self) -> Vec<u32> {
+    pub(crate) fn take_woken(&self) -> Vec<i64> {
         self.is_called.store(false, Release);
         std::mem::take(&mut lock(&self.woken))
     }
 }
 
-/// Wakes the one that waits for a computation, by its number.
+/// Wakes what waits for a computation or a watch, by its number.
 pub(crate) struct Waiting {
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) number: u32,
+    pub(crate) number: i64,
 }
 
 impl Wake for Waiting {

@@ -55,7 +55,7 @@ use twindex_durable::Batch;
 use cached::Cached;
 use call::Native;
 use exports::{batch, free, prepare, scan, transaction, verbs};
-use feed::Reader;
+use feed::{Reader, Watching};
 use gauge::Gauge;
 use pairs::{DELETE, INSERT, REPLACE, UPSERT};
 use state::Computing;
@@ -78,7 +78,7 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
                 drop_table tables store_memory memory_limit set_memory_limit dump flush compact save_as refresh follow
                 position stats place_of file_of check recover;
             task: open_gauge gauge_pairs gauge_bytes notices_behind;
-            changes: open_changes open_file_changes poll_changes;
+            changes: open_changes open_file_changes poll_changes open_watch poll_watch;
             batch: open_batch batch_length batch_increment batch_expect commit;
             cache: open_cache load_cache save_cache dump_cache has_shared_cache cache_label cache_figures cache_peek
                 cache_ttl cache_touch shrink_cache open_cache_walk take_evicted open_inbox keep_alive take_woken
@@ -107,6 +107,7 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
             ("free_cursor", free::<Cursor>),
             ("free_gauge", free::<Arc<Gauge>>),
             ("free_walk", free::<Walk>),
+            ("free_watch", free::<Watching>),
         ],
     ),
     ("table", &verbs::of::<Table>()),

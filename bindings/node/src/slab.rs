@@ -59,6 +59,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// All that are open.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| if let Slot::Open(thing) = slot { Some(thing) } else { None })
+    }
+
     /// Drops the things for which `is` holds and keeps their numbers. `is_end`: their store goes on.
     pub(crate) fn close_where(&mut self, is_end: bool, is: impl Fn(&T) -> bool) {
         for slot in &mut self.slots {

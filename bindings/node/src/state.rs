@@ -14,7 +14,7 @@ use crate::cached::Cached;
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
 use crate::fault::Fault;
-use crate::feed::Reader;
+use crate::feed::{Reader, Watching};
 use crate::gauge::Gauge;
 use crate::inbox::Inbox;
 use crate::input::Input;
@@ -99,6 +99,8 @@ macro_rules! state {
             /// Closes all that was opened through a store.
             pub(crate) fn close_all(&mut self, store: u32) {
                 $(self.$slab.close_where(false, |of| of.owner.store == store);)*
+                // What came before is still read. The store may go on in other threads.
+                self.watches.open().filter(|of| of.thing.store == store).for_each(|of| of.thing.watch.close());
             }
 
             /// Ends all that was opened through a snapshot, and the snapshot with it.
@@ -125,6 +127,7 @@ state! {
     snapshots: Snapshot,
     transactions: Transacting,
     feeds: Reader,
+    watches: Watching,
     gauges: Arc<Gauge>,
 }
 

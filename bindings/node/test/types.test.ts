@@ -26,6 +26,7 @@ import {
   Table,
   type Transaction,
   TwindexError,
+  type Watch,
 } from 'twindex'
 import { sessionStore } from 'twindex/express-session'
 import { KeyvTwindex } from 'twindex/keyv'
@@ -198,6 +199,13 @@ store.follow() satisfies Promise<void>
 store.stats().behindBytes satisfies number
 const feed: Changes = store.changes(store.position, { tables: [texts, log], ref: false })
 changes('a.twx', undefined, { raw: true }).poll() satisfies Promise<ChangeSet | undefined>
+const watch: Watch = texts.watch('user:', { maxChanges: 10, capacity: 1 << 20, ref: false })
+for await (const change of watch) {
+  if (change.kind === 'put') change.value.concat(change.key)
+  if (change.kind === 'lost') change.count satisfies number
+}
+// @ts-expect-error
+texts.watch(1)
 for await (const { position, changes } of feed) {
   position.concat(feed.position ?? '')
   for (const change of changes) {

@@ -112,7 +112,10 @@ impl Watching {
     fn close(&self, py: Python<'_>) {
         if !self.watch.is_foreign() {
             self.hold(None);
-            py.detach(|| self.watch.close());
+            py.detach(|| {
+                self.watch.close();
+                while self.watch.poll().is_some() {}
+            });
         }
     }
 }

@@ -187,7 +187,7 @@ pub(crate) fn keep_alive<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn take_woken<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let woken = state.inbox.as_ref().ok_or_else(Fault::bug)?.take_woken();
     state.results.begin(Encodings::default(), &[]);
-    state.results.set_sums(woken.into_iter().map(|number| (number.into(), false)));
+    state.results.set_sums(woken.into_iter().map(|number| (number, false)));
     Ok(call.js.usize(state.results.len())?)
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn poll_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer
     let Of { thing: Computing::Wait(waiter), encodings, .. } = computations.get_mut(number)? else {
         return Err(Fault::bug());
     };
-    let waker = Waker::from(Arc::new(Waiting { inbox, number }));
+    let waker = Waker::from(Arc::new(Waiting { inbox, number: number.into() }));
     match Pin::new(waiter).poll(&mut Context::from_waker(&waker)) {
         Poll::Ready(Ended::Value(value)) => value_of(call.js, crossing, *encodings, &value),
         Poll::Ready(Ended::Failed(error)) => {

@@ -1,0 +1,152 @@
+// Watches: the changes of a table's keys, as this process makes them.
+
+import { Block } from './changed.js'
+import { preventClone } from './clone.js'
+import { numberOf, openInbox, settle, woken } from './inbox.js'
+import { native } from './native.js'
+import { onAbort } from './shared/abort.js'
+import { rangeError, typeError } from './shared/errors.js'
+import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
+import { readBoolean, readCount, readOptions, readSignal } from './shared/options.js'
+
+const OPTIONS = ['maxChanges', 'capacity', 'signal', 'ref']
+
+/** A timer takes no longer time. */
+const LONGEST_MS = 2 ** 31 - 1
+
+const forgotten = new FinalizationRegistry(native.freeWatch)
+
+function readBound(bound, name) {
+  if (bound === undefined || readCount(bound, name) > 0) return bound
+  throw rangeError(`${name} must be at least 1, not 0`)
+}
+
+/** An async iterator over changes. It never holds up a writer. */
+export class Watch {
+  #handle
+  /** Keeps its store from being collected, which would end this. */
+  #table
+  #codecs
+  #signal
+  #ref
+  #block
+  #isEnded = false
+  /** Settles when all calls before have. */
+  #last = Promise.resolve()
+
+  constructor(internal, handle, described) {
+    checkInternal(internal, 'Watch', 'table.watch()')
+    preventClone(this, 'Watch')
+    const { table, codecs, signal, ref } = described
+    this.#handle = handle
+    this.#table = table
+    this.#codecs = { of: () => codecs, isWanted: () => true }
+    this.#signal = signal
+    this.#ref = ref
+    forgotten.register(this, handle, this)
+  }
+
+  get table() {
+    return this.#table
+  }
+
+  async next() {
+    const value = await this.#inTurn(Number.POSITIVE_INFINITY)
+    return { value, done: value === undefined }
+  }
+
+  /** The next change if there is one already. */
+  poll() {
+    while (!this.#isEnded) {
+      if (this.#block !== undefined && !this.#block.isEmpty) return this.#block.next(this.#codecs).changes[0]
+      const crossed = native.pollWatch(this.#handle)
+      if (crossed === undefined) {
+        this.close()
+      } else {
+        this.#block = new Block(crossed)
+        if (this.#block.isEmpty) return undefined
+      }
+    }
+    return undefined
+  }
+
+  /** The next change, or `undefined` where none came for so many milliseconds. */
+  async wait(timeout = Number.POSITIVE_INFINITY) {
+    if (typeof timeout !== 'number' || !(timeout >= 0)) {
+      throw typeError('a timeout is a number of milliseconds from 0 on', timeout)
+    }
+    return this.#inTurn(performance.now() + timeout)
+  }
+
+  async return(value) {
+    this.close()
+    return { value, done: true }
+  }
+
+  /** Ends it, also for calls that wait. */
+  close() {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#block = undefined
+    this.#table = undefined
+    forgotten.unregister(this)
+    native.freeWatch(this.#handle)
+    settle(numberOf(this.#handle))
+  }
+
+  [Symbol.asyncIterator]() {
+    return this
+  }
+
+  async [ASYNC_DISPOSE]() {
+    this.close()
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'Watch'
+  }
+
+  #inTurn(end) {
+    const turn = this.#last.then(() => this.#next(end))
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #next(end) {
+    const wake = () => settle(numberOf(this.#handle))
+    const stop = this.#signal && onAbort(this.#signal, wake)
+    try {
+      for (;;) {
+        if (this.#isEnded) return undefined
+        this.#throwIfAborted()
+        const change = this.poll()
+        const left = end - performance.now()
+        if (change !== undefined || this.#isEnded || left <= 0) return change
+        const timer =
+          left === Number.POSITIVE_INFINITY ? undefined : setTimeout(wake, Math.min(left, LONGEST_MS))
+        if (!this.#ref) timer?.unref()
+        await woken(numberOf(this.#handle), this.#ref)
+        clearTimeout(timer)
+      }
+    } finally {
+      stop?.()
+    }
+  }
+
+  #throwIfAborted() {
+    if (!this.#signal?.aborted) return
+    this.close()
+    throw this.#signal.reason
+  }
+}
+
+/** A watch by `open(maxChanges, capacity)`, which gives the native half's number. */
+export function openWatch(table, codecs, options, open) {
+  const { maxChanges, capacity, signal, ref = true } = readOptions(options, 'a watch', OPTIONS)
+  readBound(maxChanges, 'maxChanges')
+  readBound(capacity, 'capacity')
+  readBoolean(ref, 'ref')
+  readSignal(signal)
+  openInbox()
+  return new Watch(INTERNAL, open(maxChanges, capacity), { table, codecs, signal, ref })
+}

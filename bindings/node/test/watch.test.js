@@ -1,0 +1,148 @@
+// Watches, as far as Node has a part in them: codecs, waiting, threads, signals, and when a process may end. What is told, and in
+// which order, is tested in `durable`.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { openSync, Store, Watch } from 'twindex'
+import { code, here, newPath, thread } from './helpers.js'
+
+const put = (table, key, value) => ({ kind: 'put', table, key, value })
+
+/** What is there by now. */
+function there(watch) {
+  const changes = []
+  for (let change = watch.poll(); change !== undefined; change = watch.poll()) changes.push(change)
+  return changes
+}
+
+test('changes come as the table shows them, and end with it', async () => {
+  for (const store of [new Store(), openSync(newPath()), openSync(newPath(), { durability: 'none' })]) {
+    const users = store.table('users', { index: 'sorted', keys: 'tuple', values: 'json' })
+    const watch = users.watch(['é'], { capacity: 1 << 20 })
+    const every = users.watch()
+    users.set(['é', 1], { born: 1815 }).set(['z'], 1)
+    store.batch((batch) => batch.set(users, ['é', 2], null).delete(users, ['é', 1]))
+    store.transaction((tx) => tx.table('users').set(['é', 3], 3))
+    users.clear()
+    store.dropTable('users')
+    const changes = []
+    for await (const change of watch) changes.push(change)
+    assert.deepEqual(changes, [
+      put('users', ['é', 1], { born: 1815 }),
+      put('users', ['é', 2], null),
+      { kind: 'delete', table: 'users', key: ['é', 1] },
+      put('users', ['é', 3], 3),
+      { kind: 'clear', table: 'users' },
+      { kind: 'drop', table: 'users' },
+    ])
+    assert.equal(there(every).length, 7)
+    assert.deepEqual(await every.next(), { value: undefined, done: true })
+    await store.close()
+  }
+})
+
+test('what finds a watch full is counted', async () => {
+  const users = new Store().table('users')
+  const watch = users.watch(undefined, { maxChanges: 1 })
+  users.set('a', '1').set('b', '2').set('c', '3')
+  assert.deepEqual(there(watch), [put('users', 'a', '1'), { kind: 'lost', table: 'users', count: 2 }])
+})
+
+test('a watch gives what came before its store was closed', async () => {
+  const store = new Store()
+  const users = store.table('users')
+  const [watch, waiting] = [users.watch(), users.watch('b')]
+  const waits = waiting.next()
+  users.set('a', '1')
+  await store.close()
+  assert.deepEqual(await waits, { value: undefined, done: true })
+  assert.deepEqual(await watch.next(), { value: put('users', 'a', '1'), done: false })
+  assert.deepEqual(await watch.next(), { value: undefined, done: true })
+  assert.throws(() => users.watch(), code('CLOSED'))
+})
+
+test('wrong arguments are errors that name them', () => {
+  const store = new Store()
+  const users = store.table('users')
+  assert.throws(() => users.watch(1), code('TYPE'))
+  assert.throws(() => users.watch('', { maxChanges: 0 }), code('RANGE', { message: /maxChanges/ }))
+  assert.throws(() => users.watch('', { capacity: '1' }), code('TYPE', { message: /capacity/ }))
+  assert.throws(() => users.watch('', { bytes: 1 }), code('RANGE', { message: /bytes/ }))
+  assert.throws(() => store.table('ints', { keys: 'int' }).watch(1), code('RANGE', { message: /prefixes/ }))
+  assert.throws(() => new Watch(), code('TYPE'))
+  assert.throws(() => structuredClone(users.watch()), { name: 'DataCloneError' })
+})
+
+test('a change that cannot be shown is still the next one', async () => {
+  const store = new Store()
+  const watch = store.table('t').watch()
+  store.table('t', { keys: 'bytes' }).set(Buffer.from([0xff]), '1')
+  assert.throws(() => watch.poll(), code('ENCODING'))
+  await assert.rejects(watch.next(), code('ENCODING'))
+})
+
+test('waiting ends at a time, a signal, close and a break', async () => {
+  const users = new Store().table('users')
+  const abort = new AbortController()
+  const watch = users.watch('', { signal: abort.signal })
+  assert.equal(await watch.wait(1), undefined)
+  const waiting = [watch.next(), watch.wait(60_000), watch.next()]
+  users.set('a', '1').set('b', '1')
+  assert.equal((await waiting[0]).value.key, 'a')
+  assert.equal((await waiting[1]).key, 'b')
+  const reason = new Error('enough')
+  abort.abort(reason)
+  await assert.rejects(waiting[2], (error) => error === reason)
+  assert.deepEqual(await watch.next(), { value: undefined, done: true })
+
+  const closed = users.watch()
+  const ends = [closed.next(), closed.wait()]
+  closed.close()
+  assert.deepEqual(await Promise.all(ends), [{ value: undefined, done: true }, undefined])
+
+  const broken = users.watch()
+  users.set('c', '1')
+  for await (const change of broken) {
+    assert.equal(change.key, 'c')
+    break
+  }
+  assert.equal(broken.poll(), undefined)
+  await users.watch()[Symbol.asyncDispose]()
+})
+
+test('another thread wakes a watch', async () => {
+  const store = new Store({ shared: 'watched' })
+  const numbers = store.table('numbers', { keys: 'int', values: 'int' })
+  const watch = numbers.watch()
+  const worker = thread('watched')
+  const seen = []
+  for await (const { key } of watch) if (seen.push(key) === 200) break
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 200 }, (_, key) => key),
+  )
+  await worker.terminate()
+})
+
+test('a process ends while a watch that does not keep it waits, and as its store is closed', async () => {
+  const program = (options) => `
+    import { Store } from 'twindex'
+    const store = new Store()
+    const watch = store.table('users').watch('', ${options})
+    setTimeout(() => store.table('users').set('a', '1'), 5).unref()
+    setTimeout(() => store.closeSync(), 10).unref()
+    for await (const change of watch) console.log(change.key)
+    console.log('end')`
+  const run = promisify(execFile)
+  const output = async (options) => {
+    const input = ['--input-type=module', '-e', program(options)]
+    return run(process.execPath, input, { cwd: here('..'), timeout: 60_000 }).then(
+      ({ stdout }) => stdout,
+      ({ stdout, code }) => `${stdout}${code}`,
+    )
+  }
+  assert.equal(await output('{}'), 'a\nend\n')
+  // Node ends a module that awaits what nothing can bring about any more.
+  assert.equal(await output('{ ref: false }'), '13')
+})
