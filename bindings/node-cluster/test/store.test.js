@@ -164,6 +164,7 @@ test('errors say what is wrong', async () => {
     await assert.rejects(connect(url, { addresses: wrong }), { code: 'TWINDEX_TYPE' })
   }
   await assert.rejects(connect(url, { tlsAuthority: 7 }), { code: 'TWINDEX_TYPE', message: /tlsAuthority/ })
+  await assert.rejects(connect(url, { tlsKey: 'x' }), { code: 'TWINDEX_RANGE', message: /tlsIdentity/ })
   await assert.rejects(connect(url, { tlsIdentity: 'x' }), { code: 'TWINDEX_TYPE', message: /a pair/ })
   await assert.rejects(connect('redis://h:99999'), { code: 'TWINDEX_URL', message: /from 1 to 65535/ })
 })
