@@ -71,11 +71,14 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<changes::Changes>()?;
     module.add_class::<coder::Coder>()?;
     module.add_class::<cursor::Cursor>()?;
+    module.add_class::<cursor::ExpiringCursor>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<snapshot::SnapshotTable>()?;
+    module.add_class::<snapshot::ExpiringSnapshotTable>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<table::expiring::ExpiringTable>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<transaction::TransactionTable>()?;
     module.add_class::<watch::Watching>()?;

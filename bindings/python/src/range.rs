@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result, shown};
 use crate::memory::check_memory;
+use crate::scan::Read;
 
 type Key<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -22,9 +23,9 @@ pub(crate) struct Range<'a, 'py> {
 
 impl Range<'_, '_> {
     /// A cursor over this range of the table.
-    pub(crate) fn cursor(&self, table: &twindex::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
+    pub(crate) fn cursor<T: Read>(&self, table: &T, keys: &KeyCodec) -> Result<T::Cursor> {
         check_memory()?;
-        Ok(self.ends(keys, |lower, upper| table.cursor((lower, upper)))??)
+        Ok(self.ends(keys, |lower, upper| table.over((lower, upper)))??)
     }
 
     /// What `make` makes of both ends.

@@ -1,10 +1,12 @@
 //! The iterators over tables.
 
 use std::collections::VecDeque;
+use std::ops::Bound as End;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use twindex_durable::{ExpiringCursor, ExpiringReads, Unexpired};
 
 use crate::attached::Attached;
 use crate::codec::Codecs;
@@ -56,13 +58,76 @@ struct State {
     work: Work,
 }
 
-enum Source {
+pub(crate) enum Source {
     Ascending(Box<twindex::Cursor>),
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
+    /// Of tables whose pairs expire; `true` is downwards.
+    Unexpired(Box<ExpiringCursor>, bool),
+    UnexpiredUnordered(Unexpired<twindex::Iter>),
     Cache(twindex_cache::Iter),
     /// The snapshot has ended that it read.
     Ended,
+}
+
+/// What scans go along.
+pub(crate) trait Walk: Send {
+    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize;
+    fn into_source(self, reverse: bool) -> Source;
+}
+
+impl Walk for twindex::Cursor {
+    #[inline]
+    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
+        self.steps(down, limit, read)
+    }
+
+    fn into_source(self, reverse: bool) -> Source {
+        let cursor = Box::new(self);
+        if reverse { Source::Descending(cursor) } else { Source::Ascending(cursor) }
+    }
+}
+
+impl Walk for ExpiringCursor {
+    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
+        self.steps(down, limit, read)
+    }
+
+    fn into_source(self, reverse: bool) -> Source {
+        Source::Unexpired(Box::new(self), reverse)
+    }
+}
+
+/// What scans are over.
+pub(crate) trait Read {
+    type Cursor: Walk;
+
+    fn over(&self, range: (End<&[u8]>, End<&[u8]>)) -> twindex::Result<Self::Cursor>;
+    fn unordered(&self) -> Source;
+}
+
+impl Read for twindex::Table {
+    type Cursor = twindex::Cursor;
+
+    fn over(&self, range: (End<&[u8]>, End<&[u8]>)) -> twindex::Result<twindex::Cursor> {
+        self.cursor(range)
+    }
+
+    fn unordered(&self) -> Source {
+        Source::Unordered(self.iter())
+    }
+}
+
+impl Read for ExpiringReads {
+    type Cursor = ExpiringCursor;
+
+    fn over(&self, range: (End<&[u8]>, End<&[u8]>)) -> twindex::Result<ExpiringCursor> {
+        self.cursor(range)
+    }
+
+    fn unordered(&self) -> Source {
+        Source::UnexpiredUnordered(self.iter())
+    }
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -127,6 +192,8 @@ impl Source {
             Self::Ascending(cursor) => cursor.steps(false, size, read),
             Self::Descending(cursor) => cursor.steps(true, size, read),
             Self::Unordered(all) => read_each(size, || all.next_shared(), read),
+            Self::Unexpired(cursor, down) => cursor.steps(*down, size, read),
+            Self::UnexpiredUnordered(all) => read_each(size, || all.next(), read),
             Self::Cache(all) => read_each(size, || all.next(), read),
             Self::Ended => 0,
         }
@@ -154,27 +221,20 @@ fn read_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
 impl Scan {
     pub(crate) fn over_range(
         store: Arc<Shared>,
-        cursor: twindex::Cursor,
+        cursor: impl Walk,
         codecs: Codecs,
         yields: Yields,
         reverse: bool,
         limit: Option<usize>,
     ) -> Self {
-        let cursor = Box::new(cursor);
-        let source = if reverse { Source::Descending(cursor) } else { Source::Ascending(cursor) };
-        Self::new(Some(store), source, codecs, yields, limit)
+        Self::new(Some(store), cursor.into_source(reverse), codecs, yields, limit)
     }
 
-    pub(crate) fn over_table(
-        store: Arc<Shared>,
-        table: &twindex::Table,
-        codecs: Codecs,
-        yields: Yields,
-    ) -> Self {
-        if let Ok(cursor) = table.cursor(..) {
+    pub(crate) fn over_table(store: Arc<Shared>, table: &impl Read, codecs: Codecs, yields: Yields) -> Self {
+        if let Ok(cursor) = table.over((End::Unbounded, End::Unbounded)) {
             return Self::over_range(store, cursor, codecs, yields, false, None);
         }
-        Self::new(Some(store), Source::Unordered(table.iter()), codecs, yields, None)
+        Self::new(Some(store), table.unordered(), codecs, yields, None)
     }
 
     pub(crate) fn over_cache(cache: &twindex_cache::Cache, codecs: Codecs, yields: Yields) -> Self {

@@ -10,7 +10,7 @@ use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
 use twindex::IndexKind;
 
 use crate::codec::Codecs;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, ExpiringCursor};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::{dumped, wait_for};
@@ -19,8 +19,9 @@ use crate::objects;
 use crate::paths::path_of;
 use crate::scan::Scan;
 use crate::shared::{Ends, Shared, not_copied};
-use crate::table::Table;
+use crate::table::expiring::seconds_of;
 use crate::table::reads::table_reads;
+use crate::table::{Named, Table};
 
 /// All tables of a store as they were at one moment, without half of a batch or a transaction. `Store.snapshot` makes one.
 ///
@@ -89,6 +90,10 @@ impl Ends for Moment {
         for reader in readers.iter().filter_map(|reader| reader.bind(py).upgrade()) {
             if let Ok(table) = reader.cast::<SnapshotTable>() {
                 table.get().give_up();
+            } else if let Ok(table) = reader.cast::<ExpiringSnapshotTable>() {
+                table.get().give_up();
+            } else if let Ok(cursor) = reader.cast::<ExpiringCursor>() {
+                cursor.get().end(py);
             } else if let Ok(cursor) = reader.cast::<Cursor>() {
                 cursor.get().end(py);
             } else if let Ok(scan) = reader.cast::<Scan>() {
@@ -115,6 +120,39 @@ impl Snapshot {
     fn open(&self) -> Result<twindex_durable::Snapshot> {
         self.moment.open(&self.store)
     }
+
+    /// An object that reads one of its tables.
+    fn seen<'py, R, T: PyClass + Into<PyClassInitializer<T>>>(
+        &self,
+        py: Python<'py>,
+        seen: Named,
+        index: IndexKind,
+        codecs: (&str, &str),
+        reads: R,
+        make: impl FnOnce(Parts, R) -> T,
+    ) -> Result<Bound<'py, PyAny>> {
+        let parts = Parts {
+            store: Arc::clone(&self.store),
+            moment: Arc::clone(&self.moment),
+            name: seen.name.clone(),
+            index,
+            remembered: (codecs.0.to_owned(), codecs.1.to_owned()),
+            codecs: seen.codecs(py, codecs)?,
+        };
+        let table = Bound::new(py, make(parts, reads))?;
+        self.moment.remember(&self.store, &table)?;
+        Ok(table.into_any())
+    }
+}
+
+/// What a table of a snapshot is beside what reads it.
+struct Parts {
+    store: Arc<Shared>,
+    moment: Arc<Moment>,
+    name: String,
+    index: IndexKind,
+    remembered: (String, String),
+    codecs: Codecs,
 }
 
 #[pymethods]
@@ -136,26 +174,27 @@ impl Snapshot {
         table: &Bound<'py, PyAny>,
         keys: Option<&Bound<'py, PyAny>>,
         values: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, SnapshotTable>> {
+    ) -> Result<Bound<'py, PyAny>> {
         let py = table.py();
         let engine = self.open()?;
         let seen = Table::named(&self.store, table, keys, values)?;
-        let engine = engine.table(&seen.name)?;
-        let name = seen.name.clone();
-        let codecs = seen.codecs(py, engine.codecs())?;
-        let (remembered, store) = (engine.codecs(), Arc::clone(&self.store));
-        let table = SnapshotTable {
-            store,
-            moment: Arc::clone(&self.moment),
-            index: engine.index(),
-            remembered: (remembered.0.to_owned(), remembered.1.to_owned()),
-            engine: RwLock::new(Some(Inherited::new(engine.as_table().clone()))),
-            name,
-            codecs,
+        let expires = match engine.table(&seen.name) {
+            Ok(table) => {
+                let codecs = table.codecs();
+                return self.seen(
+                    py,
+                    seen,
+                    table.index(),
+                    codecs,
+                    table.as_table().clone(),
+                    SnapshotTable::new,
+                );
+            }
+            Err(twindex_durable::Error::WrongExpiry { .. }) => engine.expiring_table(&seen.name)?,
+            Err(error) => return Err(error.into()),
         };
-        let table = Bound::new(py, table)?;
-        self.moment.remember(&self.store, &table)?;
-        Ok(table)
+        let table = expires.clone();
+        self.seen(py, seen, table.index(), table.codecs(), expires, ExpiringSnapshotTable::new)
     }
 
     /// The name and index of every table that there was, by name.
@@ -226,122 +265,23 @@ not_copied!(
     "a Snapshot cannot be pickled or copied; Store.load(snapshot.dump()) is a copy of its pairs"
 );
 
-/// A table as it was at the moment of a snapshot: a mapping with a table's reads. `Snapshot.table` makes one.
-///
-/// Writes raise `ReadOnlyError`.
-///
-/// >>> store = Store()
-/// >>> log = store.table("log", index="sorted", keys="int")
-/// >>> log.update([(10, "a"), (20, "b")])
-/// >>> then = store.snapshot().table(log)
-/// >>> log.clear()
-/// >>> then[10], list(then.scan(gte=15)), len(then)
-/// ('a', [(20, 'b')], 2)
-#[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
-pub(crate) struct SnapshotTable {
-    store: Arc<Shared>,
-    moment: Arc<Moment>,
-    name: String,
-    index: IndexKind,
-    remembered: (String, String),
-    /// None once the snapshot has ended.
-    engine: RwLock<Option<Inherited<twindex::Table>>>,
-    codecs: Codecs,
-}
-
 /// A table that a call reads, which keeps the snapshot for as long.
-struct Lent(twindex::Table);
+struct Lent<T>(T);
 
-impl Deref for Lent {
-    type Target = twindex::Table;
+impl<T> Deref for Lent<T> {
+    type Target = T;
 
     #[inline]
-    fn deref(&self) -> &twindex::Table {
+    fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-table_reads!(SnapshotTable);
-
-impl SnapshotTable {
-    /// The engine's table, unless the snapshot has ended.
-    #[inline]
-    fn reader(&self) -> Result<Lent> {
-        self.store.check_open()?;
-        let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
-        engine.as_deref().map(|table| Lent(table.clone())).ok_or_else(error::snapshot_ended)
-    }
-
-    /// An object that reads it later, and ends with the snapshot.
-    fn made<'py, T: PyClass>(
-        &self,
-        py: Python<'py>,
-        object: impl Into<PyClassInitializer<T>>,
-    ) -> Result<Bound<'py, T>> {
-        let object = Bound::new(py, object)?;
-        self.moment.remember(&self.store, &object)?;
-        Ok(object)
-    }
-
-    fn give_up(&self) {
-        drop(self.engine.write().unwrap_or_else(PoisonError::into_inner).take());
-    }
-
-    fn read_only<T>(&self) -> Result<T> {
-        self.reader()?;
-        Err(twindex::Error::ReadOnly { table: self.name.clone() }.into())
-    }
-}
-
-#[pymethods]
-impl SnapshotTable {
-    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.codecs.visit(&visit)
-    }
-
-    /// The name that it had in its store.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its index, "hash" or "sorted".
-    #[getter]
-    fn index(&self) -> &'static str {
-        self.index.name()
-    }
-
-    /// The names of the codecs that the table remembers, of its keys and of its values.
-    #[getter]
-    fn codecs(&self) -> (&str, &str) {
-        (&self.remembered.0, &self.remembered.1)
-    }
-
-    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
-        let _ = (key, value);
-        self.read_only()
-    }
-
-    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
-        let _ = key;
-        self.read_only()
-    }
-
-    fn __repr__(&self) -> String {
-        let (name, index) = (&self.name, self.index.name());
-        let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
-        match self.len() {
-            Ok(pairs) => format!("<twindex.SnapshotTable {name:?}: {kind}, {pairs} pairs>"),
-            Err(_) => format!("<twindex.SnapshotTable {name:?}: {kind}, ended>"),
-        }
     }
 }
 
 /// The writes of a table, which are refused.
 macro_rules! refused {
-    ($($verb:ident)*) => {
+    ($class:ident: $($verb:ident)*) => {
         #[pymethods]
-        impl SnapshotTable {
+        impl $class {
             $(/// Raises `ReadOnlyError`: nobody can write to a snapshot.
             #[pyo3(signature = (*_arguments, **_keywords))]
             fn $verb(
@@ -355,10 +295,144 @@ macro_rules! refused {
     };
 }
 
-refused! {
-    alter clear compare_and_swap compare_and_swap_many delete delete_many delete_prefix delete_range increment
-    increment_many insert insert_many pop pop_first pop_last popitem replace replace_many setdefault take update upsert
-    upsert_many
+/// The class of a snapshot's tables, which `$reads` reads.
+macro_rules! snapshot_table {
+    ($(#[$doc:meta])* $class:ident, $reads:ty, $cursor:ident) => {
+        $(#[$doc])*
+        #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
+        pub(crate) struct $class {
+            store: Arc<Shared>,
+            moment: Arc<Moment>,
+            name: String,
+            index: IndexKind,
+            remembered: (String, String),
+            /// None once the snapshot has ended.
+            engine: RwLock<Option<Inherited<$reads>>>,
+            codecs: Codecs,
+        }
+
+        table_reads!($class, $cursor);
+
+        impl $class {
+            fn new(parts: Parts, reads: $reads) -> Self {
+                let Parts { store, moment, name, index, remembered, codecs } = parts;
+                Self { store, moment, name, index, remembered, engine: RwLock::new(Some(Inherited::new(reads))), codecs }
+            }
+
+            /// The engine's table, unless the snapshot has ended.
+            #[inline]
+            fn reader(&self) -> Result<Lent<$reads>> {
+                self.store.check_open()?;
+                let engine = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+                engine.as_deref().map(|table| Lent(table.clone())).ok_or_else(error::snapshot_ended)
+            }
+
+            /// An object that reads it later, and ends with the snapshot.
+            fn made<'py, T: PyClass>(
+                &self,
+                py: Python<'py>,
+                object: impl Into<PyClassInitializer<T>>,
+            ) -> Result<Bound<'py, T>> {
+                let object = Bound::new(py, object)?;
+                self.moment.remember(&self.store, &object)?;
+                Ok(object)
+            }
+
+            fn give_up(&self) {
+                drop(self.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+            }
+
+            fn read_only<T>(&self) -> Result<T> {
+                self.reader()?;
+                Err(twindex::Error::ReadOnly { table: self.name.clone() }.into())
+            }
+        }
+
+        #[pymethods]
+        impl $class {
+            fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+                self.codecs.visit(&visit)
+            }
+
+            /// The name that it had in its store.
+            #[getter]
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            /// Its index, "hash" or "sorted".
+            #[getter]
+            fn index(&self) -> &'static str {
+                self.index.name()
+            }
+
+            /// The names of the codecs that the table remembers, of its keys and of its values.
+            #[getter]
+            fn codecs(&self) -> (&str, &str) {
+                (&self.remembered.0, &self.remembered.1)
+            }
+
+            fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+                let _ = (key, value);
+                self.read_only()
+            }
+
+            fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
+                let _ = key;
+                self.read_only()
+            }
+
+            fn __repr__(&self) -> String {
+                let (class, name, index) = (stringify!($class), &self.name, self.index.name());
+                let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
+                match self.len() {
+                    Ok(pairs) => format!("<twindex.{class} {name:?}: {kind}, {pairs} pairs>"),
+                    Err(_) => format!("<twindex.{class} {name:?}: {kind}, ended>"),
+                }
+            }
+        }
+
+        refused! {
+            $class:
+            alter clear compare_and_swap compare_and_swap_many delete delete_many delete_prefix delete_range increment
+            increment_many insert insert_many pop pop_first pop_last popitem replace replace_many setdefault take update upsert
+            upsert_many
+        }
+
+        not_copied!($class, "a SnapshotTable cannot be pickled or copied; dict(table) is a copy of its pairs");
+    };
 }
 
-not_copied!(SnapshotTable, "a SnapshotTable cannot be pickled or copied; dict(table) is a copy of its pairs");
+snapshot_table! {
+    /// A table as it was at the moment of a snapshot: a mapping with a table's reads. `Snapshot.table` makes one.
+    ///
+    /// Writes raise `ReadOnlyError`.
+    ///
+    /// >>> store = Store()
+    /// >>> log = store.table("log", index="sorted", keys="int")
+    /// >>> log.update([(10, "a"), (20, "b")])
+    /// >>> then = store.snapshot().table(log)
+    /// >>> log.clear()
+    /// >>> then[10], list(then.scan(gte=15)), len(then)
+    /// ('a', [(20, 'b')], 2)
+    SnapshotTable, twindex::Table, Cursor
+}
+
+snapshot_table! {
+    /// A table whose pairs expire as it was at the moment of a snapshot: a `SnapshotTable` of the pairs that had not expired then. It
+    /// does not change later.
+    ExpiringSnapshotTable, twindex_durable::ExpiringReads, ExpiringCursor
+}
+
+#[pymethods]
+impl ExpiringSnapshotTable {
+    /// How many seconds the pair still had to live at the moment of the snapshot, as `ExpiringTable.ttl`.
+    #[pyo3(signature = (key, /))]
+    fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
+        Ok(seconds_of(self.reader()?.ttl(self.codecs.keys.encode_sought(key)?)))
+    }
+}
+
+refused! {
+    ExpiringSnapshotTable: touch remove_expired
+}

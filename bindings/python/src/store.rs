@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use twindex::{IndexKind, TableOptions};
-use twindex_durable::{Dump, Progress};
+use twindex_durable::{AnyTable, Dump, Progress};
 
 use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
@@ -23,6 +23,7 @@ use crate::progress::{Telling, check_not_telling};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
+use crate::table::expiring::{ExpiringTable, Lending};
 use crate::transaction::Transaction;
 
 /// A set of named tables, in memory alone or in a file that `twindex.open` opened.
@@ -94,6 +95,9 @@ impl Store {
     /// as tuples do. "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values
     /// that somebody else may have written.
     ///
+    /// With `expires=True` a new table is an `ExpiringTable`, whose pairs have times to live. A table remembers whether its pairs
+    /// expire: to contradict that raises `WrongExpiryError`.
+    ///
     /// With `create=False` a table that is not there raises `NoTableError`.
     ///
     /// >>> ages = Store().table("ages", index="sorted", values="int")
@@ -105,17 +109,18 @@ impl Store {
     /// >>> list(visits.scan(prefix=("ada", 2026)))
     /// [(('ada', 2026, 2), 5), (('ada', 2026, 11), 3)]
     #[pyo3(
-        signature = (name, index=None, *, keys=None, values=None, create=true),
-        text_signature = "($self, name, index=None, *, keys=None, values=None, create=True)"
+        signature = (name, index=None, *, keys=None, values=None, create=true, expires=None),
+        text_signature = "($self, name, index=None, *, keys=None, values=None, create=True, expires=None)"
     )]
-    fn table(
-        slf: &Bound<'_, Self>,
+    fn table<'py>(
+        slf: &Bound<'py, Self>,
         name: Text,
         index: Option<Text>,
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::create)] create: bool,
-    ) -> Result<Table> {
+        expires: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
         check_memory()?;
         let (py, shared) = (slf.py(), &slf.get().0);
         let store = shared.open()?;
@@ -132,9 +137,17 @@ impl Store {
             Some(codec) => options.values(codec.name()),
             None => options.values_if_new(DEFAULT_CODEC),
         };
-        let table = py.detach(|| store.table_with(&name.0, options))?;
-        let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
-        Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
+        let (shared, owner) = (Arc::clone(shared), slf.clone().into_any().unbind());
+        Ok(match py.detach(|| store.any_table_with(&name.0, options, expires))? {
+            AnyTable::Plain(table) => {
+                let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
+                Bound::new(py, Table::new(shared, owner, table, codecs))?.into_any()
+            }
+            AnyTable::Expiring(table) => {
+                let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
+                Bound::new(py, ExpiringTable::new(shared, owner, Lending(table), codecs))?.into_any()
+            }
+        })
     }
 
     /// The name and index of every table, by name.

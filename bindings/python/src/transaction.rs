@@ -25,9 +25,10 @@ use crate::range::Range;
 use crate::scan::Yields;
 use crate::shared::{Shared, not_copied};
 use crate::table::Table;
+use crate::table::expiring::of_plain;
 use crate::table::reads::range_reads;
 use crate::table::verbs::table_writes;
-use crate::verbs::{Engine, encode_amounts, encode_pairs, key_reads, shared_verbs, updates};
+use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, key_reads, shared_verbs, updates};
 
 /// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
 /// `Store.transaction` makes one.
@@ -132,8 +133,11 @@ impl Transaction {
         let mut seen = Table::named(&self.store, table, keys, values)?;
         let (known, name) = (seen.engine.take(), &seen.name);
         // Another thread may be in a long verb of it.
-        let table =
-            py.detach(|| self.running.with(|transaction| known.map_or_else(|| transaction.table(name), Ok)))?;
+        let table = py
+            .detach(|| {
+                self.running.with(|transaction| Ok(known.map_or_else(|| transaction.table(name), Ok)))
+            })?
+            .map_err(of_plain)?;
         let codecs = seen.codecs(py, table.codecs())?;
         let part = Part { running: Arc::clone(&self.running), table };
         Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })
@@ -364,6 +368,7 @@ impl Engine for Part {
 key_reads!(TransactionTable);
 range_reads!(TransactionTable, PyIterator);
 shared_verbs!(TransactionTable, Part);
+increments!(TransactionTable);
 table_writes!(TransactionTable);
 
 impl TransactionTable {

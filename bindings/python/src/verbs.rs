@@ -307,20 +307,6 @@ macro_rules! shared_verbs {
                 }
             }
 
-            /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec
-            /// is "str", "bytes", "int" or "json". In a cache a pair keeps the time at which it expires, so this counts
-            /// requests by the minute.
-            ///
-            /// >>> hits = Store().table("hits", values="int")
-            /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
-            /// (1, 11, 11)
-            #[pyo3(signature = (key, /, by=Amount(1)), text_signature = "($self, key, /, by=1)")]
-            fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
-                self.codecs.values.check_decimal()?;
-                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0))
-            }
-
             /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
             /// converted before the first is written.
             ///
@@ -350,20 +336,6 @@ macro_rules! shared_verbs {
                 self.in_turns(py, &keys, Encoded::len, Engine::delete_many).map(Flags)
             }
 
-            /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
-            /// fails.
-            ///
-            /// >>> hits = Store().table("hits", values="int")
-            /// >>> hits.increment_many([("/", 1), ("/", 10)])
-            /// [1, 11]
-            #[pyo3(signature = (amounts, /))]
-            fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-                let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
-                let amounts = encode_amounts(py, &self.codecs, &groups)?;
-                let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-                self.in_turns(py, &amounts, bytes, Engine::increment_many).map(Sums)
-            }
-
             /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for
             /// absent; whether it was.
             ///
@@ -387,7 +359,43 @@ macro_rules! shared_verbs {
     };
 }
 
-pub(crate) use {key_reads, mapping_reads, shared_verbs};
+/// Gives a class `increment`, with what `shared_verbs` gives.
+macro_rules! increments {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec
+            /// is "str", "bytes", "int" or "json". In a cache a pair keeps the time at which it expires, so this counts
+            /// requests by the minute.
+            ///
+            /// >>> hits = Store().table("hits", values="int")
+            /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
+            /// (1, 11, 11)
+            #[pyo3(signature = (key, /, by=Amount(1)), text_signature = "($self, key, /, by=1)")]
+            fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+                self.codecs.values.check_decimal()?;
+                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0))
+            }
+
+            /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
+            /// fails.
+            ///
+            /// >>> hits = Store().table("hits", values="int")
+            /// >>> hits.increment_many([("/", 1), ("/", 10)])
+            /// [1, 11]
+            #[pyo3(signature = (amounts, /))]
+            fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
+                let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
+                let amounts = encode_amounts(py, &self.codecs, &groups)?;
+                let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
+                self.in_turns(py, &amounts, bytes, Engine::increment_many).map(Sums)
+            }
+        }
+    };
+}
+
+pub(crate) use {increments, key_reads, mapping_reads, shared_verbs};
 
 /// Does work with all items, some at a time: as many, or those that have so many bytes together. Signals are looked for in
 /// between.

@@ -16,6 +16,7 @@ use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
 use crate::table::Table;
+use crate::table::expiring::ExpiringTable;
 
 /// A watch, and how it is shown.
 #[pyclass(frozen, name = "_Watch", module = "twindex._twindex")]
@@ -130,48 +131,56 @@ fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<usize>> 
     }
 }
 
-#[pymethods]
-impl Table {
-    /// The changes that this process makes from now on to keys that begin with `prefix`, or to all keys, in the order in which each
-    /// key changes: a `Watch`, which is an iterator for threads and for `async for`.
-    ///
-    /// It needs no file. It sees writes of any thread, batches and transactions as a whole, and `clear` and `drop_table`. It is a
-    /// queue of at most `max_changes` (16,384 unless given) and `capacity` bytes (16 MiB) that you have not read yet. It never holds up a
-    /// writer: what finds it full is counted, and a change of the kind "lost" has the `count`. Then read the table anew.
-    ///
-    /// >>> users = Store().table("users", values="int")
-    /// >>> with users.watch("user:") as watch:
-    /// ...     users["user:ada"] = 1815
-    /// ...     users["other"] = 1
-    /// ...     change = watch.wait(1)
-    /// >>> change.kind, change.key, change.value
-    /// ('put', 'user:ada', 1815)
-    #[pyo3(signature = (prefix=None, /, *, max_changes=None, capacity=None))]
-    fn watch<'py>(
-        &self,
-        py: Python<'py>,
-        prefix: Option<&Bound<'py, PyAny>>,
-        max_changes: Option<&Bound<'py, PyAny>>,
-        capacity: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>> {
-        static WATCH: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-        let table = self.open()?;
-        let prefix = prefix.map(|prefix| self.seen_as().keys.prefix(prefix)).transpose()?;
-        let mut options = WatchOptions::new();
-        if let Some(changes) = bound("max_changes", max_changes)? {
-            options = options.max_changes(changes);
+/// Gives the class of a table `watch`.
+macro_rules! watches {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            /// The changes that this process makes from now on to keys that begin with `prefix`, or to all keys, in the order in which each
+            /// key changes: a `Watch`, which is an iterator for threads and for `async for`.
+            ///
+            /// It needs no file. It sees writes of any thread, batches and transactions as a whole, and `clear` and `drop_table`. It is a
+            /// queue of at most `max_changes` (16,384 unless given) and `capacity` bytes (16 MiB) that you have not read yet. It never holds up a
+            /// writer: what finds it full is counted, and a change of the kind "lost" has the `count`. Then read the table anew.
+            ///
+            /// >>> users = Store().table("users", values="int")
+            /// >>> with users.watch("user:") as watch:
+            /// ...     users["user:ada"] = 1815
+            /// ...     users["other"] = 1
+            /// ...     change = watch.wait(1)
+            /// >>> change.kind, change.key, change.value
+            /// ('put', 'user:ada', 1815)
+            #[pyo3(signature = (prefix=None, /, *, max_changes=None, capacity=None))]
+            fn watch<'py>(
+                &self,
+                py: Python<'py>,
+                prefix: Option<&Bound<'py, PyAny>>,
+                max_changes: Option<&Bound<'py, PyAny>>,
+                capacity: Option<&Bound<'py, PyAny>>,
+            ) -> Result<Bound<'py, PyAny>> {
+                static WATCH: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+                let table = self.open()?;
+                let prefix = prefix.map(|prefix| self.seen_as().keys.prefix(prefix)).transpose()?;
+                let mut options = WatchOptions::new();
+                if let Some(changes) = bound("max_changes", max_changes)? {
+                    options = options.max_changes(changes);
+                }
+                if let Some(bytes) = bound("capacity", capacity)? {
+                    options = options.capacity(bytes);
+                }
+                let prefix = prefix.as_ref().map_or(&[][..], |prefix| prefix.as_ref());
+                let watch = py.detach(|| table.watch_with(prefix, options))?;
+                let watching = Watching {
+                    watch: Inherited::new(watch),
+                    table: table.name().into(),
+                    codecs: self.seen_as().clone_ref(py),
+                    held: Mutex::default(),
+                };
+                Ok(WATCH.import(py, "twindex._watch", "Watch")?.call1((watching,))?)
+            }
         }
-        if let Some(bytes) = bound("capacity", capacity)? {
-            options = options.capacity(bytes);
-        }
-        let prefix = prefix.as_ref().map_or(&[][..], |prefix| prefix.as_ref());
-        let watch = py.detach(|| table.watch_with(prefix, options))?;
-        let watching = Watching {
-            watch: Inherited::new(watch),
-            table: table.name().into(),
-            codecs: self.seen_as().clone_ref(py),
-            held: Mutex::default(),
-        };
-        Ok(WATCH.import(py, "twindex._watch", "Watch")?.call1((watching,))?)
-    }
+    };
 }
+
+watches!(Table);
+watches!(ExpiringTable);

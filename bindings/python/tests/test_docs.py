@@ -17,7 +17,8 @@ import twindex
 from twindex import aio, errors
 
 README = Path(__file__).parents[1] / "README.md"
-PAGES = [README, *sorted((README.parents[2] / "docs" / "python").glob("*.md"))]
+DOCS = README.parents[2] / "docs"
+PAGES = [README, DOCS / "expiring.md", *sorted((DOCS / "python").glob("*.md"))]
 # There is no pyarrow for Windows on ARM.
 NEED = {"arrow": pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")}
 PROGRAMS = [
@@ -30,7 +31,8 @@ PROGRAMS = [
 CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan]
 CLASSES += [twindex.Batch, twindex.Changes, twindex.Watch]
 CLASSES += [twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
-CLASSES += [twindex.TransactionTable, aio.Store, aio.Changes]
+CLASSES += [twindex.TransactionTable, twindex.ExpiringTable, twindex.ExpiringSnapshotTable]
+CLASSES += [twindex.ExpiringCursor, aio.Store, aio.Changes]
 PUBLIC = [
     (f"{kind.__module__}.{kind.__name__}.{name}", member)
     for kind in CLASSES

@@ -95,6 +95,12 @@ impl ExpiringReads {
         self.table.select_with(key, |stored| Some(read(self.time.show(stored)?.1))).flatten()
     }
 
+    /// As [`twindex::Table::select_shared`], always as a copy.
+    #[doc(hidden)]
+    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<twindex::Value> {
+        self.select(key).map(Into::into)
+    }
+
     /// Whether the key is there.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.select_with(key, |_| ()).is_some()

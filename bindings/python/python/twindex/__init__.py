@@ -38,6 +38,9 @@ from ._twindex import (
     Cache,
     Changes,
     Cursor,
+    ExpiringCursor,
+    ExpiringSnapshotTable,
+    ExpiringTable,
     Scan,
     Snapshot,
     SnapshotTable,
@@ -92,13 +95,16 @@ from .errors import (
     UnknownIndexError,
     ValueTooLargeError,
     WrongCodecError,
+    WrongExpiryError,
     WrongIndexError,
 )
 
 # Not base classes: so a look-up goes straight to the native class, whose every method is its own.
 MutableMapping.register(Table)
+MutableMapping.register(ExpiringTable)
 MutableMapping.register(Cache)
 Mapping.register(SnapshotTable)
+Mapping.register(ExpiringSnapshotTable)
 Iterator.register(Scan)
 Iterator.register(Changes)
 
@@ -146,6 +152,9 @@ __all__ = [
     "EncodingError",
     "EndedError",
     "Error",
+    "ExpiringCursor",
+    "ExpiringSnapshotTable",
+    "ExpiringTable",
     "ForeignTableError",
     "ForkedError",
     "InUseError",
@@ -187,6 +196,7 @@ __all__ = [
     "ValueTooLargeError",
     "Watch",
     "WrongCodecError",
+    "WrongExpiryError",
     "WrongIndexError",
     "__version__",
     "cached",

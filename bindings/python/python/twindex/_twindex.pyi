@@ -37,6 +37,9 @@ __all__ = [
     "Cache",
     "Changes",
     "Cursor",
+    "ExpiringCursor",
+    "ExpiringSnapshotTable",
+    "ExpiringTable",
     "Scan",
     "Snapshot",
     "SnapshotTable",
@@ -172,6 +175,29 @@ class Store(_Context):
         keys: _Str = None,
         values: _Str = None,
         create: bool = True,
+        expires: Literal[True],
+    ) -> ExpiringTable[str, str]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _NewIndex = None,
+        *,
+        keys: str | Codec[Any] | None = None,
+        values: str | Codec[Any] | None = None,
+        create: bool = True,
+        expires: Literal[True],
+    ) -> ExpiringTable[Any, Any]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _NewIndex = None,
+        *,
+        keys: _Str = None,
+        values: _Str = None,
+        create: bool = True,
+        expires: Literal[False] | None = None,
     ) -> Table[str, str]: ...
     @overload
     def table(
@@ -512,18 +538,15 @@ class _TableReads(
     def _iterate_items(self, *, reverse: bool = False) -> Scan[tuple[_K, _V]]: ...
     def _iterate_values(self, *, reverse: bool = False) -> Scan[_V]: ...
 
-@final
-class Table(  # type: ignore[misc]
+@type_check_only
+class _Stored(
     _TableReads[_K, _V, _KeyIn_contra],
     _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
-    MutableMapping[_K, _V],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
     @property
     def memory(self) -> int: ...
     def clear(self) -> None: ...
-    def from_arrow(self, data: Any, /) -> int: ...
-    def _write_columns(self, rows: int, keys: list[Buffer], values: list[Buffer], /) -> None: ...
     def delete_range(
         self,
         *,
@@ -545,11 +568,57 @@ class Table(  # type: ignore[misc]
     ) -> Watch: ...
 
 @final
+class Table(  # type: ignore[misc]
+    _Stored[_K, _V, _KeyIn_contra, _ValueIn_contra],
+    MutableMapping[_K, _V],
+    Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
+):
+    def from_arrow(self, data: Any, /) -> int: ...
+    def _write_columns(self, rows: int, keys: list[Buffer], values: list[Buffer], /) -> None: ...
+
+@final
+class ExpiringTable(  # type: ignore[misc]
+    _Stored[_K, _V, _KeyIn_contra, _ValueIn_contra],
+    MutableMapping[_K, _V],
+    Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
+):
+    def insert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def replace(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def upsert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def insert_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def replace_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def upsert_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def increment(self, key: _KeyIn_contra, /, by: int = 1, *, ttl: _Ttl = None) -> int: ...
+    def increment_many(self, amounts: _Pairs[_KeyIn_contra, int], /, *, ttl: _Ttl = None) -> list[int]: ...
+    def ttl(self, key: _KeyIn_contra, /) -> float | None: ...
+    def touch(self, key: _KeyIn_contra, ttl: _Ttl = None, /) -> bool: ...
+    def remove_expired(self, limit: int | None = None) -> int: ...
+    def cursor(  # type: ignore[override]
+        self,
+        *,
+        gt: _KeyIn_contra | None = None,
+        gte: _KeyIn_contra | None = None,
+        lt: _KeyIn_contra | None = None,
+        lte: _KeyIn_contra | None = None,
+        prefix: _KeyIn_contra | None = None,
+    ) -> ExpiringCursor[_K, _V]: ...
+
+@final
 class Snapshot(_Context):
     @overload
     def table(
         self, table: Table[_K, _V, _KeyIn_contra, Any], *, keys: None = None, values: None = None
     ) -> SnapshotTable[_K, _V, _KeyIn_contra]: ...
+    @overload
+    def table(
+        self, table: ExpiringTable[_K, _V, _KeyIn_contra, Any], *, keys: None = None, values: None = None
+    ) -> ExpiringSnapshotTable[_K, _V, _KeyIn_contra]: ...
     @overload
     def table(
         self,
@@ -567,8 +636,8 @@ class Snapshot(_Context):
     @property
     def closed(self) -> bool: ...
 
-@final
-class SnapshotTable(_TableReads[_K, _V, _KeyIn_contra], Mapping[_K, _V], Generic[_K, _V, _KeyIn_contra]):
+@type_check_only
+class _SnapshotTable(_TableReads[_K, _V, _KeyIn_contra], Mapping[_K, _V], Generic[_K, _V, _KeyIn_contra]):
     # Nobody can write to it: that raises `ReadOnlyError`.
     def __setitem__(self, key: Never, value: Never, /) -> Never: ...
     def __delitem__(self, key: Never, /) -> Never: ...
@@ -595,6 +664,24 @@ class SnapshotTable(_TableReads[_K, _V, _KeyIn_contra], Mapping[_K, _V], Generic
     def update(self, *_arguments: Never, **_keywords: Never) -> Never: ...
     def upsert(self, *_arguments: Never, **_keywords: Never) -> Never: ...
     def upsert_many(self, *_arguments: Never, **_keywords: Never) -> Never: ...
+
+@final
+class SnapshotTable(_SnapshotTable[_K, _V, _KeyIn_contra], Generic[_K, _V, _KeyIn_contra]): ...
+
+@final
+class ExpiringSnapshotTable(_SnapshotTable[_K, _V, _KeyIn_contra], Generic[_K, _V, _KeyIn_contra]):
+    def ttl(self, key: _KeyIn_contra, /) -> float | None: ...
+    def touch(self, *_arguments: Never, **_keywords: Never) -> Never: ...
+    def remove_expired(self, *_arguments: Never, **_keywords: Never) -> Never: ...
+    def cursor(  # type: ignore[override]
+        self,
+        *,
+        gt: _KeyIn_contra | None = None,
+        gte: _KeyIn_contra | None = None,
+        lt: _KeyIn_contra | None = None,
+        lte: _KeyIn_contra | None = None,
+        prefix: _KeyIn_contra | None = None,
+    ) -> ExpiringCursor[_K, _V]: ...
 
 @final
 class Transaction(_Context):
@@ -745,8 +832,8 @@ class _CacheStats(TypedDict):
     expirations: int
     rejected: int
 
-@final
-class Cursor(Generic[_K_co, _V_co]):
+@type_check_only
+class _Cursor(Generic[_K_co, _V_co]):
     def seek(self, key: Any, /) -> None: ...
     @property
     def key(self) -> _K_co | None: ...
@@ -757,6 +844,12 @@ class Cursor(Generic[_K_co, _V_co]):
     def scan_asc_next_many(self, limit: int, /) -> list[tuple[_K_co, _V_co]]: ...
     def scan_desc_next_many(self, limit: int, /) -> list[tuple[_K_co, _V_co]]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+
+@final
+class Cursor(_Cursor[_K_co, _V_co], Generic[_K_co, _V_co]): ...
+
+@final
+class ExpiringCursor(_Cursor[_K_co, _V_co], Generic[_K_co, _V_co]): ...
 
 @final
 class Scan(Iterator[_T_co]):

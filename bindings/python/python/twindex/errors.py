@@ -68,6 +68,10 @@ class WrongCodecError(Error, TypeError, code="WRONG_CODEC"):
     """A table whose keys or values have one codec was asked for with another, or has one that is to be named."""
 
 
+class WrongExpiryError(Error, TypeError, code="WRONG_EXPIRY"):
+    """A table whose pairs expire was opened as one whose pairs do not, or the other way round."""
+
+
 class CodecNameError(Error, ValueError, code="CODEC_NAME"):
     """A name of a codec of your own that is empty, has more than `MAX_NAME_BYTES`, or means a codec of Twindex."""
 

@@ -6,7 +6,7 @@ mod listener;
 mod mapping;
 mod options;
 mod pairs;
-mod verbs;
+pub(crate) mod verbs;
 
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use twindex_cache::{CacheOptions, Iter};
 
 use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
+pub(crate) use self::options::Ttl;
 use self::pairs::Pairs;
 use crate::attached::Attached;
 use crate::codec::Codecs;

@@ -12,7 +12,7 @@ use crate::error::{self, Failure, Result, shown};
 
 /// A time to live: seconds or a `timedelta`. `math.inf` is for ever.
 #[derive(Clone, Copy)]
-pub(crate) struct Ttl(pub(super) Duration);
+pub(crate) struct Ttl(pub(crate) Duration);
 
 impl Ttl {
     pub(super) fn of(name: &str, object: &Bound<'_, PyAny>) -> Result<Self> {

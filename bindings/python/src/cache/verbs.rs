@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use twindex_cache::Ttl as Life;
 
 use super::Cache;
 use super::options::{Ttl, count};
@@ -16,11 +15,15 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::verbs::{Engine, encode_amounts, encode_pairs, key_reads, mapping_reads, shared_verbs, updates};
+use crate::table::expiring::seconds_of;
+use crate::verbs::{
+    Engine, encode_amounts, encode_pairs, increments, key_reads, mapping_reads, shared_verbs, updates,
+};
 
 key_reads!(Cache);
 mapping_reads!(Cache);
 shared_verbs!(Cache, twindex_cache::Cache);
+increments!(Cache);
 
 impl Cache {
     fn len(&self) -> Result<usize> {
@@ -44,10 +47,10 @@ fn upsert(
 }
 
 /// The verbs that give keys values, one by one and together.
-macro_rules! puts {
-    ($($(#[$doc:meta])* $verb:ident, $write:path, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+macro_rules! expiring_puts {
+    ($class:ident: $($(#[$doc:meta])* $verb:ident, $write:path, $(#[$doc_of_many:meta])* $many:ident;)*) => {
         #[pymethods]
-        impl Cache {
+        impl $class {
             $($(#[$doc])*
             #[pyo3(signature = (key, value, /, *, ttl=None))]
             fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
@@ -68,7 +71,10 @@ macro_rules! puts {
     };
 }
 
-puts! {
+pub(crate) use expiring_puts;
+
+expiring_puts! {
+    Cache:
     /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it lives.
     ///
     /// >>> cache = Cache(max_entries=100)
@@ -186,11 +192,7 @@ impl Cache {
     /// (inf, None)
     #[pyo3(signature = (key, /))]
     fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
-        Ok(match self.open()?.ttl(self.codecs.keys.encode_sought(key)?) {
-            Life::Absent => None,
-            Life::Forever => Some(f64::INFINITY),
-            Life::Left(left) => Some(left.as_secs_f64()),
-        })
+        Ok(seconds_of(self.open()?.ttl(self.codecs.keys.encode_sought(key)?)))
     }
 
     /// Lets the pair live for `ttl` seconds from now on, or by default for as long as the cache's pairs do; whether the key was

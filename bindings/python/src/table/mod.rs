@@ -1,8 +1,9 @@
 //! The class `Table`.
 
 mod arrow;
-mod many;
-mod mapping;
+pub(crate) mod expiring;
+pub(crate) mod many;
+pub(crate) mod mapping;
 pub(crate) mod reads;
 pub(crate) mod verbs;
 
@@ -20,7 +21,7 @@ use crate::fork::Inherited;
 use crate::popitem::Popping;
 use crate::progress::check_not_telling;
 use crate::shared::Shared;
-use crate::table::reads::table_reads;
+use crate::table::expiring::ExpiringTable;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
 ///
@@ -80,18 +81,12 @@ impl Named {
 const WORTH_LEAVING: usize = 64 << 10;
 
 impl Table {
-    pub(crate) fn new(
-        store: Arc<Shared>,
-        owner: Py<PyAny>,
-        engine: twindex_durable::Table,
-        codecs: Codecs,
-    ) -> Self {
-        Self { store, owner, engine: Inherited::new(engine), codecs, popping: Attached::default() }
-    }
-
     /// The table that this object is.
     pub(crate) fn of<'a>(object: &'a Bound<'_, PyAny>) -> Result<&'a Self> {
-        object.cast::<Self>().map(Bound::get).map_err(|_| error::wrong_type("table", "twindex.Table", object))
+        object.cast::<Self>().map(Bound::get).map_err(|_| match object.cast::<ExpiringTable>() {
+            Ok(_) => expiring::not_supported(),
+            Err(_) => error::wrong_type("table", "twindex.Table", object),
+        })
     }
 
     /// The table of this store that an argument names, or is, and the codecs to see it by.
@@ -105,132 +100,175 @@ impl Table {
         let (mut keys, mut values) =
             (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
         let Ok(table) = object.cast::<Self>() else {
+            if let Ok(table) = object.cast::<ExpiringTable>() {
+                let name = table.get().seen(py, store, &mut keys, &mut values)?;
+                return Ok(Named { name, engine: None, keys, values });
+            }
             if object.cast::<PyString>().is_err() {
                 return Err(error::wrong_type("table", "str or twindex.Table", object));
             }
             return Ok(Named { name: object.extract::<Text>()?.0, engine: None, keys, values });
         };
         let table = table.get();
-        if !Arc::ptr_eq(&table.store, store) {
-            return Err(twindex_durable::Error::ForeignTable { table: table.name().into() }.into());
-        }
-        keys.get_or_insert_with(|| table.codecs.keys.clone_ref(py));
-        values.get_or_insert_with(|| table.codecs.values.clone_ref(py));
-        Ok(Named { name: table.name().into(), engine: Some((*table.engine).clone()), keys, values })
+        let name = table.seen(py, store, &mut keys, &mut values)?;
+        Ok(Named { name, engine: Some((*table.engine).clone()), keys, values })
     }
 
     pub(crate) fn engine(&self) -> &twindex_durable::Table {
         &self.engine
     }
-
-    pub(crate) fn seen_as(&self) -> &Codecs {
-        &self.codecs
-    }
-
-    #[inline]
-    pub(crate) fn open(&self) -> Result<&twindex_durable::Table> {
-        self.store.check_open()?;
-        Ok(&self.engine)
-    }
-
-    /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it, or may wait for
-    /// the disk.
-    #[inline]
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        bytes: usize,
-        write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
-    ) -> Result<T> {
-        let table = self.open()?;
-        let may_wait = table.may_wait();
-        if may_wait {
-            check_not_telling()?;
-        }
-        if may_wait || bytes > WORTH_LEAVING || self.store.waits_for_disk() {
-            return Ok(py.detach(|| write(table))?);
-        }
-        Ok(write(table)?)
-    }
-
-    /// Fails where every write does: of a table that was dropped, or that may not be written to.
-    fn refuse(&self, py: Python<'_>) -> Result<()> {
-        self.swap(py, b"", None, None).map(drop)
-    }
-
-    /// The table for reads.
-    #[inline]
-    fn reader(&self) -> Result<&twindex::Table> {
-        Ok(self.open()?.in_memory())
-    }
-
-    /// An object that reads it later.
-    #[expect(clippy::unused_self, reason = "a snapshot's table has the like")]
-    fn made<'py, T: PyClass>(
-        &self,
-        py: Python<'py>,
-        object: impl Into<PyClassInitializer<T>>,
-    ) -> Result<Bound<'py, T>> {
-        Ok(Bound::new(py, object)?)
-    }
 }
 
-table_reads!(Table);
+/// Gives the class of a table its body. It is written by `$engine`, and read by `$reads` and by cursors of the class `$cursor`.
+macro_rules! table {
+    ($class:ident, $engine:ty, $reads:ty, $cursor:ident, $expires:literal) => {
+        impl $class {
+            pub(crate) fn new(
+                store: Arc<Shared>,
+                owner: Py<PyAny>,
+                engine: $engine,
+                codecs: Codecs,
+            ) -> Self {
+                Self { store, owner, engine: Inherited::new(engine), codecs, popping: Attached::default() }
+            }
 
-#[pymethods]
-impl Table {
-    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        visit.call(&self.owner)?;
-        self.codecs.visit(&visit)
-    }
+            /// Its name, where it is of this store. Codecs that are not named are its own.
+            pub(super) fn seen(
+                &self,
+                py: Python<'_>,
+                store: &Arc<Shared>,
+                keys: &mut Option<KeyCodec>,
+                values: &mut Option<ValueCodec>,
+            ) -> Result<String> {
+                if !Arc::ptr_eq(&self.store, store) {
+                    return Err(twindex_durable::Error::ForeignTable { table: self.name().into() }.into());
+                }
+                keys.get_or_insert_with(|| self.codecs.keys.clone_ref(py));
+                values.get_or_insert_with(|| self.codecs.values.clone_ref(py));
+                Ok(self.name().into())
+            }
 
-    /// The name it has in its store.
-    #[getter]
-    fn name(&self) -> &str {
-        self.engine.name()
-    }
+            pub(crate) fn seen_as(&self) -> &Codecs {
+                &self.codecs
+            }
 
-    /// The index it was created with, "hash" or "sorted".
-    #[getter]
-    fn index(&self) -> &'static str {
-        self.engine.index().name()
-    }
+            #[inline]
+            pub(crate) fn open(&self) -> Result<&$engine> {
+                self.store.check_open()?;
+                Ok(&self.engine)
+            }
 
-    /// The names of the codecs that the table remembers, of its keys and of its values.
-    ///
-    /// >>> store = Store()
-    /// >>> store.table("ages", values="int").codecs
-    /// ('str', 'int')
-    #[getter]
-    fn codecs(&self) -> (&str, &str) {
-        self.engine.codecs()
-    }
+            /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it, or may wait for
+            /// the disk.
+            #[inline]
+            fn change<T: Send>(
+                &self,
+                py: Python<'_>,
+                bytes: usize,
+                write: impl Send + FnOnce(&$engine) -> twindex_durable::Result<T>,
+            ) -> Result<T> {
+                let table = self.open()?;
+                let may_wait = table.may_wait();
+                if may_wait {
+                    check_not_telling()?;
+                }
+                if may_wait || bytes > WORTH_LEAVING || self.store.waits_for_disk() {
+                    return Ok(py.detach(|| write(table))?);
+                }
+                Ok(write(table)?)
+            }
 
-    /// The bytes that this table holds.
-    #[getter]
-    fn memory(&self) -> Result<usize> {
-        Ok(self.open()?.memory())
-    }
+            /// Fails where every write does: of a table that was dropped, or that may not be written to.
+            fn refuse(&self, py: Python<'_>) -> Result<()> {
+                self.swap(py, b"", None, None).map(drop)
+            }
 
-    fn __repr__(&self) -> String {
-        let (name, index) = (self.name(), self.index());
-        let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
-        match self.open() {
-            Ok(table) => format!("<twindex.Table {name:?}: {kind}, {} pairs>", table.len()),
-            Err(_) => format!("<twindex.Table {name:?}: {kind}, closed>"),
+            /// The table for reads.
+            #[inline]
+            fn reader(&self) -> Result<&$reads> {
+                Ok(self.open()?.in_memory())
+            }
+
+            /// An object that reads it later.
+            fn made<'py, T: PyClass>(
+                &self,
+                py: Python<'py>,
+                object: impl Into<PyClassInitializer<T>>,
+            ) -> Result<Bound<'py, T>> {
+                Ok(Bound::new(py, object)?)
+            }
         }
-    }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let (py, table) = (slf.py(), slf.get());
-        if table.store.path().is_none() {
-            return Err(error::misuse(
-                "a Table in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
-            ));
+        crate::table::reads::table_reads!($class, $cursor);
+        crate::table::many::deletes!($class);
+        crate::table::mapping::pops!($class, $expires);
+
+        #[pymethods]
+        impl $class {
+            fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+                visit.call(&self.owner)?;
+                self.codecs.visit(&visit)
+            }
+
+            /// The name it has in its store.
+            #[getter]
+            fn name(&self) -> &str {
+                self.engine.name()
+            }
+
+            /// The index it was created with, "hash" or "sorted".
+            #[getter]
+            fn index(&self) -> &'static str {
+                self.engine.index().name()
+            }
+
+            /// The names of the codecs that the table remembers, of its keys and of its values.
+            ///
+            /// >>> store = Store()
+            /// >>> store.table("ages", values="int").codecs
+            /// ('str', 'int')
+            #[getter]
+            fn codecs(&self) -> (&str, &str) {
+                self.engine.codecs()
+            }
+
+            /// The bytes that this table holds.
+            #[getter]
+            fn memory(&self) -> Result<usize> {
+                Ok(self.open()?.memory())
+            }
+
+            /// Removes all pairs. Those that other threads write meanwhile may stay.
+            fn clear(&self, py: Python<'_>) -> Result<()> {
+                let table = self.open()?;
+                Ok(py.detach(|| table.clear())?)
+            }
+
+            fn __repr__(&self) -> String {
+                let (class, name, index) = (stringify!($class), self.name(), self.index());
+                let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
+                match self.open() {
+                    Ok(table) => format!("<twindex.{class} {name:?}: {kind}, {} pairs>", table.len()),
+                    Err(_) => format!("<twindex.{class} {name:?}: {kind}, closed>"),
+                }
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                let (py, table) = (slf.py(), slf.get());
+                if table.store.path().is_none() {
+                    return Err(error::misuse(
+                        "a Table in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
+                    ));
+                }
+                let reopen = py.import("twindex._files")?.getattr("reopen_table")?;
+                let (keys, values) = (table.codecs.keys.object(py)?, table.codecs.values.object(py)?);
+                let arguments = (&table.owner, table.name(), table.index(), keys, values);
+                Ok((reopen, arguments).into_pyobject(py)?.into_any())
+            }
         }
-        let reopen = py.import("twindex._files")?.getattr("reopen_table")?;
-        let (keys, values) = (table.codecs.keys.object(py)?, table.codecs.values.object(py)?);
-        let arguments = (&table.owner, table.name(), table.index(), keys, values);
-        Ok((reopen, arguments).into_pyobject(py)?.into_any())
-    }
+    };
 }
+
+pub(crate) use table;
+
+table!(Table, twindex_durable::Table, twindex::Table, Cursor, false);

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use crate::error::Result;
 use crate::interrupts::AT_ONCE;
+use crate::scan::Walk;
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -13,7 +14,7 @@ pub(crate) const READ_BYTES: usize = 4 << 20;
 pub(crate) const READ_FIRST: usize = 64;
 
 /// Moves the cursor over so many pairs, or to the end of its range: over how many.
-pub(crate) fn pass(py: Python<'_>, cursor: &mut twindex::Cursor, down: bool, pairs: usize) -> Result<usize> {
+pub(crate) fn pass(py: Python<'_>, cursor: &mut impl Walk, down: bool, pairs: usize) -> Result<usize> {
     let mut passed = 0;
     while passed < pairs {
         let most = (pairs - passed).min(8 * AT_ONCE);
@@ -27,10 +28,10 @@ pub(crate) fn pass(py: Python<'_>, cursor: &mut twindex::Cursor, down: bool, pai
     Ok(passed)
 }
 
-/// Gives a class the reads of a table. It has `reader`, which is the engine's table unless it was closed, `made`, `store`,
-/// `name` and `codecs`.
+/// Gives a class the reads of a table, with cursors of this class. It has `reader`, which is the engine's table unless it was
+/// closed, `made`, `store`, `name` and `codecs`.
 macro_rules! table_reads {
-    ($class:ident) => {
+    ($class:ident, $cursor:ident) => {
         const _: () = {
             use std::ops::Bound as End;
 
@@ -40,7 +41,7 @@ macro_rules! table_reads {
             use crate::arena::Arena;
             use crate::arguments::{self, Count, Inclusive, Position};
             use crate::codec::Encoded;
-            use crate::cursor::Cursor;
+            use crate::cursor::$cursor;
             use crate::error;
             use crate::groups::Keys;
             use crate::interrupts::AT_ONCE;
@@ -239,9 +240,9 @@ macro_rules! table_reads {
                     lt: Option<&Bound<'_, PyAny>>,
                     lte: Option<&Bound<'_, PyAny>>,
                     prefix: Option<&Bound<'_, PyAny>>,
-                ) -> Result<Bound<'py, Cursor>> {
+                ) -> Result<Bound<'py, $cursor>> {
                     let cursor = Range { gt, gte, lt, lte, prefix }.cursor(&*self.reader()?, &self.codecs.keys)?;
-                    self.made(py, Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
+                    self.made(py, $cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
                 }
 
                 /// The names of the types of Arrow that its keys and values have.

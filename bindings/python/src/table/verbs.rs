@@ -10,7 +10,7 @@ use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::objects::{Flags, Sums};
-use crate::verbs::{Engine, encode_amounts, encode_pairs, shared_verbs, updates};
+use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, shared_verbs, updates};
 
 impl Engine for twindex_durable::Table {
     type Error = twindex_durable::Error;
@@ -65,6 +65,7 @@ impl Engine for twindex_durable::Table {
 }
 
 shared_verbs!(Table, twindex_durable::Table);
+increments!(Table);
 table_writes!(Table);
 
 /// The verbs that give keys values, one by one and together.
@@ -94,11 +95,8 @@ macro_rules! puts {
 macro_rules! table_writes {
     ($class:ident) => {
         const _: () = {
-            use crate::allocation::{gather, with_room};
-            use crate::codec::Encoded;
             use crate::groups::Groups;
-            use crate::interrupts::Interrupts;
-            use crate::objects::{Flags, Pair};
+            use crate::objects::Flags;
             use crate::table::verbs::puts;
 
             puts! {
@@ -134,6 +132,20 @@ macro_rules! table_writes {
                 /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
                 upsert_many;
             }
+        };
+        crate::table::verbs::table_changes!($class);
+    };
+}
+
+/// Gives a class the rest of these, which are the same where pairs expire.
+macro_rules! table_changes {
+    ($class:ident) => {
+        const _: () = {
+            use crate::allocation::{gather, with_room};
+            use crate::codec::Encoded;
+            use crate::groups::Groups;
+            use crate::interrupts::Interrupts;
+            use crate::objects::{Flags, Pair};
 
             #[pymethods]
             impl $class {
@@ -205,13 +217,4 @@ macro_rules! table_writes {
     };
 }
 
-pub(crate) use {puts, table_writes};
-
-#[pymethods]
-impl Table {
-    /// Removes all pairs. Those that other threads write meanwhile may stay.
-    fn clear(&self, py: Python<'_>) -> Result<()> {
-        let table = self.open()?;
-        Ok(py.detach(|| table.clear())?)
-    }
-}
+pub(crate) use {puts, table_changes, table_writes};
