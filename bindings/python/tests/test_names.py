@@ -34,7 +34,7 @@ CLUSTERS = ("cluster", "python-cluster", "node-cluster")
 OPTIONS = {"open", "Cache, when it is made", "connect"}
 TYPES: dict[str, dict[str, list[str]]] = {
     "Table": {host: ["Table", "SortedTable"] for host in ("node", "wasm", "node-cluster")}
-    | {"durable": ["Table", "ExpiringTable"]},
+    | {host: ["Table", "ExpiringTable"] for host in ("durable", "python")},
     "Cursor": {"durable": ["ExpiringCursor"]},
     "open": {"durable": ["Options"], "python": ["open"], "node": ["OpenOptions"]},
     "Cache, when it is made": {
@@ -191,7 +191,7 @@ def test_table_has_the_names_of_every_host_and_no_others(title: str, host: str) 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_tables_of_snapshots_and_transactions_have_names_of_tables(host: str) -> None:
-    kinds = ["SnapshotTable", "SortedSnapshotTable", "TransactionTable", "SortedTransactionTable"]
+    kinds = [f"{kind}{of}Table" for kind in ("", "Sorted", "Expiring") for of in ("Snapshot", "Transaction")]
     assert members(kinds, host) <= named("Table", host)
 
 
