@@ -263,21 +263,12 @@ impl Transaction {
                 Err(twindex::Error::Conflict { runs: 1 })
             }
         };
-        let is_compacted = || handle.0.home.as_ref().is_some_and(|home| home.compaction.is_running());
         // Every other writer has its record in the log by then, since it counts as writing until that is so.
-        let append = |transaction: &twindex::Transaction, done: &twindex::Result<()>| {
-            // A compaction of live tables may have read what was undone, so the new file's log is to tell what is true. So is any log
-            // if there was no memory to undo it.
-            match done {
-                Err(twindex::Error::MemoryLimit { .. }) if !is_compacted() => return None,
-                _ => {}
-            }
+        let append = |transaction: &twindex::Transaction| {
             writer.append(|record| {
                 for (table, key, value) in transaction.writes() {
                     let own = tables.iter().find(|own| own.in_memory().is_same(table));
                     let id = own.map_or(u32::MAX, |own| own.id);
-                    let now = if done.is_err() { table.select(key) } else { None };
-                    let value = if done.is_err() { now.as_deref() } else { value };
                     record.push(id, value.map_or(Operation::Delete(key), |value| Operation::Put(key, value)));
                 }
             })

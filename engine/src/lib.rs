@@ -2106,8 +2106,9 @@ fn watched<T>(word: &AtomicU64, busy: u64, read: impl FnOnce() -> T) -> Option<(
 struct Shared<T> {
     now: AtomicPtr<T>,
     old: Mutex<epoch::Limbo<Arc<T>>>,
-    /// The indexes that snapshots keep, each with the generation in which it was replaced, oldest first.
-    past: Mutex<Vec<(u64, Arc<T>)>>,
+    /// The indexes that snapshots keep, each with the generation in which it was replaced, oldest first, and the bytes that were
+    /// counted for that.
+    past: Mutex<Vec<(u64, Arc<T>, usize)>>,
     memory: Arc<Memory>,
 }
 
@@ -2147,7 +2148,9 @@ impl<T: Versioned> Shared<T> {
         // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
         let old = unsafe { Arc::from_raw(self.now.swap(next, AcqRel)) };
         if old.past().is_kept(self.memory.newest()) {
-            past.push((generation, old));
+            let bytes = old.bytes().saturating_sub(old.kept_bytes());
+            self.memory.count_kept(bytes);
+            past.push((generation, old, bytes));
             return true;
         }
         drop((past, writing));
@@ -2190,6 +2193,7 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         // SAFETY: T1. `now` owns a count, and no reader can be left: readers hold the `Shared`.
         drop(unsafe { Arc::from_raw(*self.now.get_mut()) });
+        self.memory.uncount_kept(lock(&self.past).iter().map(|kept| kept.2).sum());
     }
 }
 
@@ -2324,6 +2328,17 @@ mod hash {
 
         fn passed(&self) -> u32 {
             self.tags.passed.load(Acquire) & PASSED
+        }
+
+        /// A bit for each slot with a mark. In a segment that a snapshot keeps, that says that the record has left the index: V4.
+        /// In any other, the slot is promised to a pair of the commit that holds the lock.
+        fn marks(&self) -> u32 {
+            self.tags.passed.load(Acquire) >> PASSED.count_ones()
+        }
+
+        /// Promises a slot, or no longer does.
+        fn flip_mark(&self, slot: u8) {
+            self.tags.passed.store(self.tags.passed.load(Relaxed) ^ (PASSED + 1) << slot, Release);
         }
 
         /// The slot with this ref, whose pair has this tag.
@@ -2576,7 +2591,7 @@ mod hash {
                     return at(slot, true);
                 }
                 if free.is_none() && steps <= MAX_STEPS {
-                    free = at(bucket.free_slots().trailing_zeros(), false)
+                    free = at((bucket.free_slots() & !bucket.marks()).trailing_zeros(), false)
                         .filter(|free| free.slot < SLOTS as u8);
                 }
                 // H3: the key is in no bucket after this one.
@@ -3540,11 +3555,12 @@ mod hash {
 
         // --- the changes of a transaction
 
-        /// Locks the shards of some keys, which a transaction sets or deletes. `None` if there are none, or one has just been split.
+        /// Locks the shards of some keys, which a transaction sets or deletes. `None` if the index is closed, or a shard has just been
+        /// split.
         pub(super) fn lock_all<'c>(
             &'c self,
-            writes: impl Iterator<Item = (&'c [u8], Option<&'c [u8]>)>,
-        ) -> Option<Changes<'c>> {
+            writes: impl Iterator<Item = Put<'c>>,
+        ) -> Boxed<Option<Changes<'c>>> {
             let number = |hash| {
                 let directory = self.directory();
                 (!directory.is_none()).then(|| directory.segment(hash).shard())
@@ -3552,19 +3568,22 @@ mod hash {
             let (mut all, mut numbers) = (Vec::with_capacity(2), 0_u64);
             for (key, value) in writes {
                 let hash = self.hash(key);
-                numbers |= 1 << number(hash)?;
-                all.push(Planned { hash, key, value, place: None });
+                let Some(number) = number(hash) else { return Ok(None) };
+                numbers |= 1 << number;
+                all.try_reserve(1).map_err(|_| self.heap.memory.refused(0))?;
+                all.push(Planned { hash, key, value, place: None, new: None });
             }
             // In ascending order, as `close_if_empty` does.
             let mut shards = Vec::with_capacity(numbers.count_ones() as usize);
             let mut left = numbers;
             while left != 0 {
-                shards.push(self.shard_at(left.trailing_zeros() as usize)?.lock());
+                let Some(shard) = self.shard_at(left.trailing_zeros() as usize) else { return Ok(None) };
+                shards.push(shard.lock());
                 left &= left - 1;
             }
-            let changes = Changes { index: self, shards, numbers, all };
+            let changes = Changes { index: self, shards, numbers, all, full: Vec::new() };
             let still = |change: &Planned<'_>| number(change.hash).is_some_and(|at| numbers >> at & 1 != 0);
-            changes.all.iter().all(still).then_some(changes)
+            Ok(changes.all.iter().all(still).then_some(changes))
         }
 
         // --- making and freeing records
@@ -3766,6 +3785,18 @@ mod hash {
             self.queue_record(locked, at, record);
         }
 
+        /// Frees a record that no slot has led to.
+        fn discard_record(&self, locked: &mut LockedShard<'_>, reference: u32) {
+            let record = locked.shard.record(reference);
+            let class = class(record.len().div_ceil(REF_UNIT)).0;
+            if let Some(blob) = record.blob() {
+                // SAFETY: B1. Nobody else knows it.
+                unsafe { self.heap.free_blob(blob) };
+            }
+            let shard = locked.shard;
+            locked.lane().push(shard, class, reference);
+        }
+
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn queue_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>) {
             let (bytes, blob) = (record.len(), record.blob());
@@ -3794,7 +3825,7 @@ mod hash {
         // --- growing
 
         /// Makes the first directory, with one small segment.
-        fn start(&self) -> Boxed<()> {
+        pub(super) fn start(&self) -> Boxed<()> {
             let mut space = self.heap.space();
             if space.closed || !self.directory().is_none() {
                 return Ok(());
@@ -4026,7 +4057,11 @@ mod hash {
             if directory.is_none() || directory.segment(hash) != segment {
                 return Ok(Some(from));
             }
-            self.prepare(&mut self.heap.space())?;
+            if self.heap.memory.has_snapshots()
+                && let Some(attempt) = self.before_write(self.shard(segment), segment, hash)
+            {
+                return if let Attempt::Failed(refused) = attempt { Err(refused) } else { Ok(Some(from)) };
+            }
             let span = self.directory().span(segment, hash);
             let is_small = depth > 0 && segment.len() < BUCKETS;
             if is_small || directory.depth() - span.len().ilog2() < depth {
@@ -4075,7 +4110,9 @@ mod hash {
                 return None;
             }
             let mut space = self.heap.space();
-            let copy = match NewSegment::new(&mut space, segment.len(), segment.shard()) {
+            let copy = (self.past.reserve(&self.heap.memory, 1))
+                .and_then(|()| NewSegment::new(&mut space, segment.len(), segment.shard()));
+            let copy = match copy {
                 Ok(copy) => copy.segment,
                 Err(refused) => return Some(Attempt::Failed(refused)),
             };
@@ -4105,12 +4142,12 @@ mod hash {
         fn keep_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
             let kept = self.heap.memory.newest() != 0 && Self::mark(self.past_directory(), hash, reference);
             if kept {
-                self.heap.memory.count_kept(Self::kept_bytes(record));
+                self.heap.memory.count_kept(Self::kept_bytes_of(record));
             }
             kept
         }
 
-        fn kept_bytes(record: Record<'_>) -> usize {
+        fn kept_bytes_of(record: Record<'_>) -> usize {
             class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT + record.blob().map_or(0, Blob::size)
         }
 
@@ -4133,7 +4170,7 @@ mod hash {
         /// The refs of a segment that a snapshot keeps whose records have left the index.
         fn marked(segment: Segment<'_>) -> impl Iterator<Item = u32> {
             segment.buckets().iter().flat_map(|bucket| {
-                let marks = bucket.tags.passed.load(Acquire) >> PASSED.count_ones();
+                let marks = bucket.marks();
                 (0..SLOTS)
                     .filter(move |slot| marks & 1 << slot != 0)
                     .map(|slot| bucket.refs[slot].load(Relaxed))
@@ -4155,7 +4192,7 @@ mod hash {
 
         /// Queues a record that no snapshot needs any more. It left the index long ago. Returns whether `maintain` is due.
         fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
-            self.heap.memory.uncount_kept(Self::kept_bytes(record));
+            self.heap.memory.uncount_kept(Self::kept_bytes_of(record));
             let mut locked = loop {
                 let directory = self.directory();
                 if directory.is_none() {
@@ -4184,6 +4221,8 @@ mod hash {
         numbers: u64,
         shards: Vec<LockedShard<'c>>,
         all: Vec<Planned<'c>>,
+        /// The segments that have to grow, each with the hash of a key.
+        full: Vec<(Hash, Segment<'c>)>,
     }
 
     struct Planned<'c> {
@@ -4191,71 +4230,118 @@ mod hash {
         key: &'c [u8],
         value: Option<&'c [u8]>,
         /// Its slot, and the new record.
-        place: Option<(Segment<'c>, Location, Option<usize>)>,
+        place: Option<(Segment<'c>, Location)>,
+        new: Option<usize>,
     }
 
     const _: () = assert!(SHARDS <= u64::BITS as usize);
+
+    impl<'c> Changes<'c> {
+        fn locked<'s>(
+            shards: &'s mut [LockedShard<'c>],
+            numbers: u64,
+            segment: Segment<'_>,
+        ) -> &'s mut LockedShard<'c> {
+            &mut shards[(numbers & ((1 << segment.shard()) - 1)).count_ones() as usize]
+        }
+    }
 
     impl Held for Changes<'_> {
         fn holds(&self, word: *const AtomicU64) -> bool {
             self.shards.iter().any(|locked| ptr::eq(&raw const locked.shard.lock.0, word))
         }
 
-        fn prepare(&mut self) -> bool {
-            let mut joined: Vec<Segment<'_>> = Vec::new();
-            for change in &mut self.all {
-                let (index, hash) = (self.index, change.hash);
+        fn prepare(&mut self) -> Boxed<bool> {
+            let Self { index, numbers, shards, all, full } = self;
+            for change in &mut *all {
                 let segment = loop {
-                    let segment = index.directory().segment(hash);
-                    let shard = index.shard(segment);
-                    let has_snapshots = index.heap.memory.has_snapshots();
-                    match has_snapshots.then(|| index.before_write(shard, segment, hash)).flatten() {
+                    let segment = index.directory().segment(change.hash);
+                    let copied = index
+                        .heap
+                        .memory
+                        .has_snapshots()
+                        .then(|| index.before_write(index.shard(segment), segment, change.hash));
+                    match copied.flatten() {
                         None => break segment,
-                        Some(Attempt::Retry) => {}
-                        Some(_) => return false,
+                        Some(Attempt::Failed(error)) => return Err(error),
+                        Some(_) => {}
                     }
                 };
-                let below = self.numbers & ((1 << segment.shard()) - 1);
-                let locked = &mut self.shards[below.count_ones() as usize];
-                let Some(location) = segment.locate(locked.shard, hash, change.key) else { return false };
-                // Two new pairs might take the same slot.
-                if change.value.is_some() && !location.present {
-                    if joined.contains(&segment) {
-                        return false;
+                let shard = index.shard(segment);
+                let is_split = ptr::eq(shard.splitting.load(Relaxed), segment.entry);
+                let found = (!is_split).then(|| segment.locate_slowly(shard, change.hash, change.key));
+                change.place = found.flatten().map(|location| (segment, location));
+                match change.place {
+                    Some((_, Location { slot, steps, present: false })) if change.value.is_some() => {
+                        segment.bucket(change.hash, steps.into()).flip_mark(slot);
                     }
-                    joined.push(segment);
+                    None if is_split || change.value.is_some() => {
+                        full.try_reserve(1).map_err(|_| index.heap.memory.refused(0))?;
+                        full.push((change.hash, segment));
+                    }
+                    _ => {}
                 }
-                let new = change.value.map(|value| index.add_record(locked, change.key, value)).transpose();
-                let Ok(new) = new else { return false };
-                change.place = Some((segment, location, new));
             }
-            true
+            if !full.is_empty() {
+                return Ok(false);
+            }
+            for change in all {
+                let (Some((segment, _)), Some(value)) = (change.place, change.value) else { continue };
+                let locked = Self::locked(shards, *numbers, segment);
+                change.new = Some(index.add_record(locked, change.key, value)?);
+            }
+            Ok(true)
         }
 
-        fn end(mut self: Box<Self>, done: bool) {
-            let index = self.index;
-            for change in mem::take(&mut self.all) {
-                let Some((segment, location, new)) = change.place else { continue };
-                let below = self.numbers & ((1 << segment.shard()) - 1);
-                let locked = &mut self.shards[below.count_ones() as usize];
+        fn end(&mut self, done: bool) {
+            let Self { index, numbers, shards, all, .. } = self;
+            for Planned { hash, value, place, new, .. } in mem::take(all) {
+                let Some((segment, location)) = place else { continue };
+                if value.is_some() && !location.present {
+                    segment.bucket(hash, location.steps.into()).flip_mark(location.slot);
+                }
+                let locked = Self::locked(shards, *numbers, segment);
                 if done && (new.is_some() || location.present) {
-                    index.put(location, segment, locked, change.hash, new);
+                    index.put(location, segment, locked, hash, new);
                 } else if let Some(new) = new {
-                    let record = locked.shard.record(new as u32);
-                    index.queue_record(locked, new as u32, record);
+                    index.discard_record(locked, new as u32);
                 }
             }
-            let due = self.shards.iter().any(|locked| locked.due);
-            drop(self);
+            let due = shards.iter().any(|locked| locked.due);
+            shards.clear();
             if due {
                 index.maintain();
             }
+        }
+
+        fn make_room(&mut self) -> Boxed<()> {
+            self.end(false);
+            let index = self.index;
+            mem::take(&mut self.full).into_iter().try_for_each(|(hash, segment)| {
+                let locked = index.shard(segment).lock();
+                let is_there = index.directory().segment(hash) == segment;
+                if is_there { index.grow(locked, segment, hash) } else { Ok(()) }
+            })
         }
     }
 
     impl Versioned for HashIndex {
         fn past(&self) -> &Past<Self> {
             &self.past
+        }
+
+        fn bytes(&self) -> usize {
+            self.heap.bytes()
+        }
+
+        fn kept_bytes(&self) -> usize {
+            let list = lock(&self.past.kept);
+            let directories = list.0.iter().filter_map(|saved| Self::kept_directory(saved.root));
+            let blocks = directories.chain(list.items().map(|kept| kept.what)).map(Retired::size);
+            let records = list.items().filter_map(Self::kept_segment).flat_map(|segment| {
+                Self::marked(segment).map(move |reference| self.shard(segment).record(reference))
+            });
+            blocks.sum::<usize>() + records.map(Self::kept_bytes_of).sum::<usize>()
         }
 
         fn showing(origin: &Arc<Self>, generation: u64) -> Self {
@@ -4322,17 +4408,11 @@ mod hash {
             }
             // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
-            let list = lock(&self.past.kept);
-            let directories = list.0.iter().filter_map(|saved| Self::kept_directory(saved.root));
-            let mut kept = directories.chain(list.items().map(|kept| kept.what)).map(Retired::size).sum();
-            for segment in list.items().filter_map(Self::kept_segment) {
+            self.heap.memory.uncount_kept(self.kept_bytes());
+            for segment in lock(&self.past.kept).items().filter_map(Self::kept_segment) {
                 let shard = self.shard(segment);
-                for record in Self::marked(segment).map(|reference| shard.record(reference)) {
-                    kept += Self::kept_bytes(record);
-                    record.blob().map(free);
-                }
+                Self::marked(segment).filter_map(|reference| shard.record(reference).blob()).for_each(free);
             }
-            self.heap.memory.uncount_kept(kept);
             let directory = self.directory();
             let none = directory.is_none() || self.heap.blob_bytes.load(Relaxed) == 0;
             let mut at = if none { directory.len() } else { 0 };
@@ -5621,24 +5701,25 @@ mod sorted {
             }
         }
 
-        /// Locks the leaves of some keys in ascending order, to which a transaction gives values. `None` if one has just been replaced, or
-        /// a pair is deleted, or a snapshot needs a leaf.
+        /// Locks the leaves of some keys in ascending order, which a transaction sets or deletes. `None` if the index is closed, or a leaf
+        /// has just been replaced.
         pub(super) fn lock_all<'c>(
             &'c self,
-            writes: impl Iterator<Item = (&'c [u8], Option<&'c [u8]>)>,
-        ) -> Option<Changes<'c>> {
+            writes: impl Iterator<Item = Put<'c>>,
+        ) -> Boxed<Option<Changes<'c>>> {
             let (mut leaves, mut all): (Vec<LockedLeaf<'c>>, _) = (Vec::new(), Vec::with_capacity(2));
+            let refused = |_| self.heap.memory.refused(0);
             for (key, value) in writes {
-                let leaf = self.leaf(key)?;
+                let Some(leaf) = self.leaf(key) else { return Ok(None) };
                 if leaves.last().is_none_or(|last| last.node.head != leaf.head) {
-                    leaves.push(leaf.lock()?);
-                    if self.is_old(leaf.born) {
-                        return None;
-                    }
+                    let Some(locked) = leaf.lock() else { return Ok(None) };
+                    leaves.try_reserve(1).map_err(refused)?;
+                    leaves.push(locked);
                 }
-                all.push((leaves.len() - 1, key, value?));
+                all.try_reserve(1).map_err(refused)?;
+                all.push(Planned { leaf: leaves.len() - 1, key, value, made: None });
             }
-            Some(Changes { index: self, leaves, all })
+            Ok(Some(Changes { index: self, leaves, all }))
         }
 
         // --- setting and deleting a pair
@@ -5732,6 +5813,11 @@ mod sorted {
 
         /// Removes a slot. If that leaves much garbage, the leaf is replaced.
         fn delete(&self, locked: &mut LockedLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
+            self.remove(locked, at, slot);
+            self.shrink_if_worth(locked, key);
+        }
+
+        fn remove(&self, locked: &mut LockedLeaf<'_>, at: usize, slot: Slot) {
             let leaf = locked.node;
             locked.begin_shift();
             leaf.remove(at);
@@ -5741,6 +5827,10 @@ mod sorted {
             if leaf.count() == 0 {
                 self.emptied.store(true, Relaxed);
             }
+        }
+
+        fn shrink_if_worth(&self, locked: &mut LockedLeaf<'_>, key: &[u8]) {
+            let leaf = locked.node;
             let parts = if usize::from(leaf.size) > SMALL_LEAF { 4 } else { 2 };
             if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / parts {
                 self.shrink(locked, key);
@@ -5920,7 +6010,7 @@ mod sorted {
             // The old leaf is copied too. So a thread that waits for its lock finds out that it now ends where the new one begins.
             let same = self.resized(leaf, leaf.used()).inspect_err(|_| self.discard_leaf(fresh))?;
             let (low, high) = if at > 0 { (same, fresh) } else { (fresh, same) };
-            self.replace(locked, key, low, Some(high))
+            self.replace(locked, key, low, Some((separator(low, high), high)))
         }
 
         /// Way 3 of `replace_full`. The keys that came in order, before `at` or from there on, get the new one.
@@ -6012,7 +6102,7 @@ mod sorted {
             };
             let low = part(low)?;
             let high = part(high).inspect_err(|_| self.discard_leaf(low))?;
-            self.replace(locked, key, low, Some(high))
+            self.replace(locked, key, low, Some((separator(low, high), high)))
         }
 
         /// Replaces a leaf with much garbage by a smaller one. If memory is refused it stays as it is.
@@ -6023,6 +6113,89 @@ mod sorted {
             if leaf_size(content + slack(content)) < locked.node.size.into() {
                 let _refused = self.rebuild(locked, key, &runs);
             }
+        }
+
+        // --- making room for the writes of a transaction
+
+        /// Whether there is room in a leaf for these pairs.
+        fn fits(leaf: Leaf<'_>, writes: &[Planned<'_>]) -> bool {
+            let prefix_len = leaf.prefix_len.into();
+            let mut room = leaf.room();
+            writes.iter().filter(|write| write.value.is_some()).all(|write| {
+                let left = room.checked_sub(write.bytes(prefix_len));
+                room = left.unwrap_or(0);
+                left.is_some() && leaf.strip(write.key).is_ok()
+            })
+        }
+
+        /// How long the prefix of a leaf with all these pairs would be, and the bytes of such a leaf, or more than one leaf has.
+        fn joint_content(run: Run<'_>, writes: &[Planned<'_>]) -> (usize, usize) {
+            let shared = common(&end_of(run, writes, false), &end_of(run, writes, true));
+            let prefix_len = if run.slots.len() + writes.len() > 1 { shared.min(MAX_PREFIX) } else { 0 };
+            let mut content = HEAD + prefix_room(prefix_len) + run.bytes(prefix_len);
+            for write in writes {
+                content += write.bytes(prefix_len);
+                if content > 4 * LEAF {
+                    break;
+                }
+            }
+            (prefix_len, content)
+        }
+
+        /// A leaf with these pairs, and with room for those to be written, if one leaf can have that.
+        fn roomy_leaf(&self, run: Run<'_>, writes: &[Planned<'_>]) -> Boxed<Leaf<'_>> {
+            let (prefix_len, content) = Self::joint_content(run, writes);
+            let largest = largest(run.slots.len() + writes.len());
+            if content > largest {
+                let (prefix_len, content) = leaf_content(&[run]);
+                return self.new_leaf(&[run], prefix_len, content);
+            }
+            let size = (content + slack(content)).min(largest);
+            let leaf = self.empty_leaf(&end_of(run, writes, false)[..prefix_len], size)?;
+            leaf.append(run);
+            Ok(leaf)
+        }
+
+        /// Replaces a leaf by one with room for these writes, or by two, of which each gets a part of the pairs and writes.
+        fn widen(&self, locked: &mut LockedLeaf<'_>, writes: &[Planned<'_>]) -> Boxed<()> {
+            let (leaf, run, key) = (locked.node, locked.node.run(), writes[0].key);
+            let (pairs, content) = (run.slots.len(), Self::joint_content(run, writes).1);
+            // How many of the leaf's pairs come before a write, and whether it replaces the next one.
+            let place = |write: &Planned<'_>| match leaf.search(pairs, write.key, false).found {
+                Ok((at, _)) => (at, 1),
+                Err(at) => (at, 0),
+            };
+            if writes.iter().any(|write| write.value.is_some() && place(write).1 == 0) {
+                self.may_grow()?;
+            }
+            if content <= largest(pairs + writes.len()) {
+                let roomy = self.roomy_leaf(run, writes)?;
+                return self.replace(locked, key, roomy, None);
+            }
+            // Half of it, or as much as one leaf has if there are many writes.
+            let budget = (content / 2).min(LEAF / 8 * 7);
+            let (mut cut, mut sum) = (None, HEAD);
+            for number in 0..=writes.len() {
+                let at = match writes.get(number) {
+                    Some(write) => place(write).0,
+                    None => writes.last().map(place).map_or(0, |(at, replaced)| at + replaced),
+                };
+                let is_whole = (number, at) == (0, 0) || (number, at) == (writes.len(), pairs);
+                if cut.is_some() && sum + run.bytes * at / pairs.max(1) > budget {
+                    break;
+                }
+                if !is_whole {
+                    cut = Some((number, at));
+                }
+                sum += writes.get(number).map_or(0, |write| write.bytes(leaf.prefix_len.into()));
+            }
+            let (number, at) = cut.expect("two pairs can be parted, and one fits");
+            let ((low, high), (first, then)) = (run.split(at), writes.split_at(number));
+            let (last, next) = (end_of(low, first, true), end_of(high, then, false));
+            let separator = next[..=common(&last, &next)].to_vec();
+            let low = self.roomy_leaf(low, first)?;
+            let high = self.roomy_leaf(high, then).inspect_err(|_| self.discard_leaf(low))?;
+            self.replace(locked, key, low, Some((separator, high)))
         }
 
         // --- merging leaves
@@ -6094,7 +6267,7 @@ mod sorted {
             }
         }
 
-        /// Leads the tree to the leaf that replaces a locked one, or to the two that do. Each of two has a pair. For two,
+        /// Leads the tree to the leaf that replaces a locked one, or to the two that do, with the separator between them. For two,
         /// the parent is replaced by a node with one more child. If that is one too many, it is split, and so on upwards.
         /// If memory is refused, the new leaves are freed again.
         fn replace(
@@ -6102,10 +6275,10 @@ mod sorted {
             locked: &mut LockedLeaf<'_>,
             key: &[u8],
             low: Leaf<'_>,
-            high: Option<Leaf<'_>>,
+            high: Option<(Vec<u8>, Leaf<'_>)>,
         ) -> Boxed<()> {
             let mut link = self.lock_link(key, Child::of_leaf(locked.node));
-            let mut split = high.map(|high| (separator(low, high), Child::of_leaf(high)));
+            let mut split = high.map(|(separator, high)| (separator, Child::of_leaf(high)));
             let mut low = Child::of_leaf(low);
             if split.is_some() {
                 self.len.spread();
@@ -6183,7 +6356,7 @@ mod sorted {
 
         // --- making and freeing nodes
 
-        fn start(&self) -> Boxed<()> {
+        pub(super) fn start(&self) -> Boxed<()> {
             let _top = LockedNode::wait((), &self.top);
             self.prepare()?;
             {
@@ -6351,6 +6524,13 @@ mod sorted {
         #[inline(never)]
         fn copy_leaf(&self, mut locked: LockedLeaf<'_>, key: &[u8]) -> Attempt {
             let copied = self.prepare().and_then(|()| {
+                let mut nodes = 1;
+                let leaf = Self::descend(&self.root, |inner| {
+                    nodes += 1;
+                    inner.child_of(key, true)
+                });
+                let values = leaf.map_or(0, |leaf| leaf.out_of_line().count());
+                self.past.reserve(&self.heap.memory, nodes + values)?;
                 let used = locked.node.used();
                 let size = (used + slack(used)).min(usize::from(locked.node.size).max(used));
                 let copy = self.resized(locked.node, size)?;
@@ -6406,11 +6586,29 @@ mod sorted {
         }
     }
 
-    /// What a transaction changes in an index: its leaves, which are locked, and for each new value the leaf's number.
+    /// What a transaction changes in an index, and the leaves that this concerns, which are locked.
     pub(super) struct Changes<'c> {
         index: &'c SortedIndex,
         leaves: Vec<LockedLeaf<'c>>,
-        all: Vec<(usize, &'c [u8], &'c [u8])>,
+        all: Vec<Planned<'c>>,
+    }
+
+    struct Planned<'c> {
+        /// The number of its leaf.
+        leaf: usize,
+        key: &'c [u8],
+        value: Option<&'c [u8]>,
+        /// The value, if that is to be out of line.
+        made: Option<Retired>,
+    }
+
+    impl Planned<'_> {
+        /// The bytes that it takes in a leaf whose prefix has `prefix_len` bytes.
+        fn bytes(&self, prefix_len: usize) -> usize {
+            let key_len = self.key.len();
+            let code = |value: &[u8]| length_code(key_len, value.len());
+            self.value.map_or(0, |value| SLOT + cell_len(code(value), key_len.saturating_sub(prefix_len)))
+        }
     }
 
     impl Held for Changes<'_> {
@@ -6418,35 +6616,100 @@ mod sorted {
             self.leaves.iter().any(|locked| ptr::eq(locked.state, word))
         }
 
-        fn prepare(&mut self) -> bool {
-            let mut room = (usize::MAX, 0);
-            self.all.iter().all(|&(number, key, value)| {
-                let leaf = self.leaves[number].node;
-                if number != room.0 {
-                    room = (number, leaf.room());
+        fn prepare(&mut self) -> Boxed<bool> {
+            let Self { index, leaves, all } = self;
+            let is_ready = |writes: &[Planned<'_>]| {
+                let leaf = leaves[writes[0].leaf].node;
+                !index.is_old(leaf.born) && SortedIndex::fits(leaf, writes)
+            };
+            if !all.chunk_by(|one, next| one.leaf == next.leaf).all(is_ready) {
+                return Ok(false);
+            }
+            for Planned { key, value, made, .. } in all {
+                let code = value.map_or(0, |value| length_code(key.len(), value.len()));
+                if code >= BLOCK {
+                    *made = Some(index.new_value(code, key, value.unwrap_or_default())?);
                 }
-                let needed = SLOT + CELL_HEAD + key.len() + value.len();
-                room.1 = room.1.saturating_sub(needed);
-                room.1 > 0 && length_code(key.len(), value.len()) < BLOCK && leaf.strip(key).is_ok()
-            })
+            }
+            Ok(true)
         }
 
-        fn end(mut self: Box<Self>, done: bool) {
-            for (number, key, value) in if done { mem::take(&mut self.all) } else { Vec::new() } {
-                let locked = &mut self.leaves[number];
-                let search = locked.node.search(locked.node.count(), key, false);
-                let set = self.index.change_in(locked, search, &mut |_| Ok(Change::Set(value)));
-                debug_assert!(set.is_ok() && !locked.is_replaced(), "there is room");
+        fn end(&mut self, done: bool) {
+            let Self { index, leaves, all } = self;
+            let all = mem::take(all);
+            for writes in all.chunk_by(|one, next| one.leaf == next.leaf) {
+                let locked = &mut leaves[writes[0].leaf];
+                for &Planned { key, value, made, .. } in writes {
+                    if !done {
+                        if let Some(made) = made {
+                            index.discard([made]);
+                        }
+                        continue;
+                    }
+                    let leaf = locked.node;
+                    let search = leaf.search(leaf.count(), key, false);
+                    let old = search.found.ok().and_then(|(_, slot)| leaf.cell(slot).1.out_of_line());
+                    match (value, search.found) {
+                        (Some(value), _) => {
+                            let address = made.map(Retired::address);
+                            let tail = address.as_ref().map_or(value, bytes_of);
+                            let set = index.set(locked, search, length_code(key.len(), value.len()), tail);
+                            debug_assert!(set.is_ok() && !locked.is_replaced(), "there is room");
+                        }
+                        (None, Ok((at, slot))) => index.remove(locked, at, slot),
+                        (None, Err(_)) => {}
+                    }
+                    // S6.
+                    if let Some(old) = old {
+                        index.retire_value(key, old);
+                    }
+                }
+                if done && writes.iter().any(|write| write.value.is_none()) {
+                    index.shrink_if_worth(locked, writes[0].key);
+                }
             }
-            let index = self.index;
-            drop(self);
+            leaves.clear();
             index.heap.maintain_if_due();
+        }
+
+        fn make_room(&mut self) -> Boxed<()> {
+            let (index, all) = (self.index, mem::take(&mut self.all));
+            self.leaves.clear();
+            index.discard(all.iter().filter_map(|write| write.made));
+            let mut rest = all.as_slice();
+            while let Some(&Planned { key, .. }) = rest.first()
+                && let Some((leaf, edge)) = index.leaf_at(Bound::Included(key), false)
+            {
+                let edge = edge.map(|(inner, at)| inner.separator(at).concat());
+                let here = rest.partition_point(|write| edge.as_deref().is_none_or(|edge| write.key < edge));
+                let Some(mut locked) = leaf.lock() else { continue };
+                if index.is_old(leaf.born) {
+                    match index.copy_leaf(locked, key) {
+                        Attempt::Failed(refused) => return Err(refused),
+                        _ => continue,
+                    }
+                }
+                if SortedIndex::fits(leaf, &rest[..here]) {
+                    rest = &rest[here..];
+                } else {
+                    index.widen(&mut locked, &rest[..here])?;
+                }
+            }
+            Ok(())
         }
     }
 
     impl Versioned for SortedIndex {
         fn past(&self) -> &Past<Self> {
             &self.past
+        }
+
+        fn bytes(&self) -> usize {
+            self.heap.bytes()
+        }
+
+        fn kept_bytes(&self) -> usize {
+            lock(&self.past.kept).items().map(|kept| kept.what.size()).sum()
         }
 
         fn showing(origin: &Arc<Self>, generation: u64) -> Self {
@@ -6488,11 +6751,8 @@ mod sorted {
                 }
             };
             space.limbo.drain().for_each(free);
-            let list = lock(&self.past.kept);
-            self.heap.memory.uncount_kept(list.items().map(|kept| kept.what.size()).sum());
-            for kept in list.items() {
-                free(kept.what);
-            }
+            self.heap.memory.uncount_kept(self.kept_bytes());
+            lock(&self.past.kept).items().for_each(|kept| free(kept.what));
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
                 root.each_leaf(&mut |leaf| leaf.out_of_line().for_each(free));
             }
@@ -6821,6 +7081,16 @@ mod sorted {
         let last = low.run().pair(low.count() - 1).key(&mut last);
         let first = high.run().pair(0).key(&mut first);
         first[..=common(last, first)].to_vec()
+    }
+
+    /// The first or the last key of some pairs of a leaf and some writes.
+    fn end_of(run: Run<'_>, writes: &[Planned<'_>], last: bool) -> Vec<u8> {
+        let mut room = KEY_ROOM;
+        let pair = if last { run.pairs().next_back() } else { run.pairs().next() };
+        let write = if last { writes.last() } else { writes.first() };
+        let keys =
+            pair.iter().map(|pair| pair.key(&mut room).to_vec()).chain(write.map(|write| write.key.to_vec()));
+        if last { keys.max() } else { keys.min() }.unwrap_or_default()
     }
 
     /// How long the prefix of a leaf with these pairs is, and how many bytes the leaf needs.
@@ -8930,6 +9200,8 @@ struct Saved {
     len: usize,
     /// What these snapshots need and no newer one does. When they are closed, the root before takes what its snapshots need.
     items: BinaryHeap<Preserved>,
+    /// So many items there will be at most. Room for them was taken before anything was written.
+    most: usize,
 }
 
 /// Memory that snapshots need since a generation. That which older ones do not need comes first.
@@ -8982,6 +9254,10 @@ fn any_between(open: &[u64], from: u64, to: u64) -> bool {
 trait Versioned: Sized {
     fn past(&self) -> &Past<Self>;
 
+    /// The bytes of all its memory, and of the part that counts as kept already.
+    fn bytes(&self) -> usize;
+    fn kept_bytes(&self) -> usize;
+
     /// An index that shows what `origin` had in this generation.
     fn showing(origin: &Arc<Self>, generation: u64) -> Self;
 
@@ -9030,7 +9306,7 @@ impl<I> Past<I> {
             None => {
                 kept.0.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
                 let (root, len) = save()?;
-                kept.0.push_back(Saved { to: newest, root, len, items: BinaryHeap::new() });
+                kept.0.push_back(Saved { to: newest, root, len, items: BinaryHeap::new(), most: 0 });
                 root
             }
         };
@@ -9077,6 +9353,18 @@ impl<I> Past<I> {
         true
     }
 
+    /// Takes room for so many more items that are to be kept for the newest snapshot, so that keeping them cannot fail.
+    fn reserve(&self, memory: &Memory, more: usize) -> Boxed<()> {
+        let mut kept = lock(&self.kept);
+        let at = kept.position(memory.newest());
+        let Some(saved) = kept.0.get_mut(at) else { return Ok(()) };
+        let most = saved.most + more;
+        let room = saved.items.try_reserve(most.saturating_sub(saved.items.len()));
+        room.map_err(|_| memory.refused(0))?;
+        saved.most = most;
+        Ok(())
+    }
+
     /// Keeps something that the newest snapshot has, and all others since this generation.
     fn keep_since(&self, memory: &Memory, what: Retired, from: u64) {
         lock(&self.kept).add(memory, Preserved { from, what, shard: 0 });
@@ -9094,7 +9382,7 @@ impl<I> Past<I> {
         if open.by(self.first(&kept, at), kept.0.get(at)?.to) {
             return None;
         }
-        let Saved { root, mut items, .. } = kept.0.remove(at)?;
+        let Saved { root, mut items, most, .. } = kept.0.remove(at)?;
         let Some(before) = at.checked_sub(1) else { return Some((root, items.into_vec())) };
         let older = &mut kept.0[before];
         let mut unneeded = Vec::new();
@@ -9102,6 +9390,9 @@ impl<I> Past<I> {
             unneeded.extend(items.pop());
         }
         older.items.append(&mut items);
+        older.most += most;
+        // If it is refused now, `add` tries again.
+        let _ = older.items.try_reserve(older.most.saturating_sub(older.items.len()));
         Some((root, unneeded))
     }
 }
@@ -9125,7 +9416,7 @@ impl KeptList {
     fn add(&mut self, memory: &Memory, kept: Preserved) {
         let at = self.position(memory.newest());
         debug_assert!(at < self.0.len(), "V2");
-        // Without memory for this small list, the index frees it all when it is dropped itself.
+        // There is room, unless another snapshot was closed without memory for this. Then the index keeps it until its own end.
         if let Some(saved) = self.0.get_mut(at)
             && saved.items.try_reserve(1).is_ok()
         {
@@ -9139,23 +9430,25 @@ impl<T: Versioned> Shared<T> {
     /// An index that shows what the table had in this generation.
     fn showing(&self, generation: u64) -> Self {
         let past = lock(&self.past);
-        let kept = past.iter().find(|(replaced, _)| *replaced > generation);
-        let origin = kept.map_or_else(|| self.get_arc(), |(_, index)| Arc::clone(index));
+        let kept = past.iter().find(|(replaced, ..)| *replaced > generation);
+        let origin = kept.map_or_else(|| self.get_arc(), |(_, index, _)| Arc::clone(index));
         Self::new(T::showing(&origin, generation), Arc::clone(&self.memory))
     }
 
     /// Frees what a closed snapshot needed and none of the open ones does.
     fn prune(&self, closed: u64, open: &Needed) {
         let mut past = lock(&self.past);
-        let at = past.partition_point(|&(replaced, _)| replaced <= closed);
-        let is_unneeded =
-            |(replaced, index): &(u64, Arc<T>)| !open.by(index.past().born.load(Relaxed), replaced - 1);
+        let at = past.partition_point(|&(replaced, ..)| replaced <= closed);
+        let is_unneeded = |(replaced, index, _): &(u64, Arc<T>, usize)| {
+            !open.by(index.past().born.load(Relaxed), replaced - 1)
+        };
         if past.get(at).is_some_and(is_unneeded) {
-            let (_, index) = past.remove(at);
+            let (_, index, bytes) = past.remove(at);
             drop(past);
+            self.memory.uncount_kept(bytes);
             self.retire(index);
         } else {
-            let index = past.get(at).map_or_else(|| self.get_arc(), |(_, index)| Arc::clone(index));
+            let index = past.get(at).map_or_else(|| self.get_arc(), |(_, index, _)| Arc::clone(index));
             drop(past);
             index.prune(closed, open);
         }
@@ -9199,8 +9492,7 @@ struct Moment {
 pub struct SnapshotStats {
     /// The open snapshots.
     pub snapshots: usize,
-    /// The bytes that are kept for them alone. They count in [`Store::memory`]. A table that was cleared or dropped under a snapshot
-    /// keeps all of its memory until that is closed, and is not in this figure.
+    /// The bytes that are kept for them alone, tables that were cleared or dropped among them. They count in [`Store::memory`].
     pub kept_bytes: usize,
     /// The transactions that have begun and not ended.
     pub transactions: usize,
@@ -9396,12 +9688,11 @@ impl IntoIterator for &SnapshotTable {
 // a conflict. Writes stay in the transaction.
 //
 // A commit locks the shards and leaves that it writes to, in order. If all words are as they were, nothing that it read can
-// have changed, and nobody who compares words later can miss what it writes. It takes the memory that it needs, which may fail,
-// and then writes, which cannot. (`commit_in_place`)
+// have changed, and nobody who compares words later can miss what it writes. Then it takes the memory that all writes need, which may
+// fail, and writes, which cannot. (`write_all`)
 //
-// Where that does not do, because a segment or leaf has to grow, or a log wants all in its order, the commit keeps out all
-// writers, as opening a snapshot does, compares what was read with what is there, and writes. A failed write is undone while
-// they are still kept out. (`commit_with`)
+// Where a segment or leaf has no room, or a log wants all in its order, the commit first keeps out all writers, as opening a snapshot
+// does. It compares what was read with what is there, and makes room until the same steps succeed. (`commit_with`)
 //
 // - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
 //   index. (Lock, S5)
@@ -9461,12 +9752,19 @@ trait Held {
     /// Whether this is the word of one of those locks.
     fn holds(&self, word: *const AtomicU64) -> bool;
 
-    /// Takes all memory, so that nothing can fail any more. Returns whether it could, without growing anything.
-    fn prepare(&mut self) -> bool;
+    /// Takes all memory that the writes need, so that nothing can fail any more. `Ok(false)` if there is no room for a slot, or a
+    /// snapshot needs a leaf.
+    fn prepare(&mut self) -> Boxed<bool>;
 
     /// Writes what was prepared, or takes that back, and gives up the locks.
-    fn end(self: Box<Self>, done: bool);
+    fn end(&mut self, done: bool);
+
+    /// After `Ok(false)`, makes room for all writes instead, while no other thread writes. Gives up the locks.
+    fn make_room(&mut self) -> Boxed<()>;
 }
+
+/// A key, and its new value or that it is to be deleted.
+type Put<'c> = (&'c [u8], Option<&'c [u8]>);
 
 struct ReadRange {
     table: usize,
@@ -9591,15 +9889,22 @@ impl Touched {
         self.is_current().then_some(watched)
     }
 
-    fn lock_all(&self) -> Option<Box<dyn Held + '_>> {
-        Some(match &self.index {
-            Indexed::Hash(index) => Box::new(index.lock_all(self.writes())?),
-            Indexed::Sorted(index) => Box::new(index.lock_all(self.writes())?),
+    fn lock_all(&self) -> Boxed<Option<Box<dyn Held + '_>>> {
+        Ok(match &self.index {
+            Indexed::Hash(index) => index.lock_all(self.writes())?.map(|held| Box::new(held) as _),
+            Indexed::Sorted(index) => index.lock_all(self.writes())?.map(|held| Box::new(held) as _),
         })
     }
 
+    fn start(&self) -> Boxed<()> {
+        match &self.index {
+            Indexed::Hash(index) => index.start(),
+            Indexed::Sorted(index) => index.start(),
+        }
+    }
+
     /// What is to be written.
-    fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+    fn writes(&self) -> impl Iterator<Item = Put<'_>> {
         self.pairs.iter().filter_map(|(key, used)| Some((key.as_slice(), used.write.as_ref()?.as_deref())))
     }
 }
@@ -9864,11 +10169,11 @@ impl Transaction {
                 None => break,
             }
         }
-        self.commit_with(|| Ok(()), |_, _| ()).map(drop)
+        self.commit_with(|| Ok(()), |_| ()).map(drop)
     }
 
-    /// Writes all under the locks of the shards that this concerns. Returns whether it did, or else something has changed. `None` if
-    /// it takes more than that.
+    /// Writes all without keeping other writers out. Returns whether it did, or else something has changed. `None` if it takes more
+    /// than that.
     fn commit_in_place(&self) -> Option<bool> {
         /// More writes would hold many locks for long.
         const MOST: usize = 64;
@@ -9878,43 +10183,71 @@ impl Transaction {
             return None;
         }
         let pinned = memory.enter();
-        let is_written = |touched: &&Touched| touched.writes().next().is_some();
-        let mut tables: Vec<_> = self.tables.iter().filter(is_written).collect();
-        let writes: usize = tables.iter().map(|touched| touched.writes().count()).sum();
         let is_dropped = |touched: &Touched| touched.table.check_not_dropped().is_err();
+        let writes = self.writes().count();
         if writes == 0 || writes > MOST || self.tables.iter().any(is_dropped) {
             return None;
         }
-        // In the order of their addresses, so that no two commits wait for each other.
-        tables.sort_unstable_by_key(|touched| Arc::as_ptr(&touched.table.inner));
-        let mut locked = tables.iter().map(|touched| touched.lock_all()).collect::<Option<Vec<_>>>()?;
-        // Of two commits that each read what the other one locks, one sees the other's lock.
-        sync::atomic::fence(SeqCst);
-        let same = self.is_unchanged(|word| locked.iter().any(|changes| changes.holds(word)));
-        let ready = same && locked.iter_mut().all(|changes| changes.prepare());
-        for changes in locked {
-            changes.end(ready);
-        }
+        let done = self.write_all(false).ok()??;
         drop(pinned);
-        for touched in tables {
-            if ready
-                && let Indexed::Hash(index) = &touched.index
-                && take_flag(&index.emptied)
-            {
-                touched.table.renew_if_empty();
-            }
-        }
-        (ready || !same).then_some(ready)
+        self.after_writes();
+        Some(done)
     }
 
-    /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done or
-    /// undone, before any other write of the store: what it appends to a log is in the order of memory. Neither may write to the store.
-    /// Without writes they are not run.
+    /// Writes all under the locks of the shards and leaves that this concerns, or nothing. Returns whether it did, or else what was
+    /// read has changed. `None` if there was no room. If the caller is `alone`, there is some now.
+    fn write_all(&self, alone: bool) -> Boxed<Option<bool>> {
+        let is_written = |touched: &&Touched| touched.writes().next().is_some();
+        let mut tables: Vec<_> = self.tables.iter().filter(is_written).collect();
+        // In the order of their addresses, so that no two commits wait for each other.
+        tables.sort_unstable_by_key(|touched| Arc::as_ptr(&touched.table.inner));
+        let mut held = Vec::with_capacity(tables.len());
+        for touched in &tables {
+            match touched.lock_all()? {
+                Some(locked) => held.push(locked),
+                // Another index is about to take its place.
+                None => return Ok(alone.then_some(false)),
+            }
+        }
+        // Of two commits that each read what the other one locks, one sees the other's lock.
+        sync::atomic::fence(SeqCst);
+        let same = alone || self.is_unchanged(|word| held.iter().any(|changes| changes.holds(word)));
+        let mut ready = Ok(same);
+        for changes in &mut held {
+            if matches!(ready, Ok(true)) {
+                ready = changes.prepare();
+            }
+        }
+        let grows = alone && matches!(ready, Ok(false));
+        for changes in &mut held {
+            if grows {
+                // Each takes back what it has prepared, even if another one fails.
+                ready = changes.make_room().and(ready);
+            } else {
+                changes.end(matches!(ready, Ok(true)));
+            }
+        }
+        let ready = ready?;
+        Ok((ready || !same).then_some(ready))
+    }
+
+    /// Returns the memory of tables that have lost their last pair.
+    fn after_writes(&self) {
+        for Touched { table, .. } in &self.tables {
+            if with_index!(table.inner.pairs, index => take_flag(&index.get(&table.pin()).emptied)) {
+                table.renew_if_empty();
+            }
+        }
+    }
+
+    /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done, before
+    /// any other write of the store: what it appends to a log is in the order of memory. Neither may write to the store. Without
+    /// writes they are not run.
     #[doc(hidden)]
     pub fn commit_with<T>(
         mut self,
         check: impl FnOnce() -> Result<()>,
-        logged: impl FnOnce(&Self, &Result<()>) -> T,
+        logged: impl FnOnce(&Self) -> T,
     ) -> Result<Option<T>> {
         if self.conflict {
             return self.conflict();
@@ -9935,40 +10268,35 @@ impl Transaction {
                 return self.conflict();
             }
             let _batch = memory.begin_batch();
-            let applied = self.apply();
-            let told = logged(&self, &applied);
-            applied.map(|()| Some(told))
+            self.apply()?;
+            Ok(Some(logged(&self)))
         });
         memory.close_dropped();
+        self.after_writes();
         done?
     }
 
     /// Writes all, or nothing. No other thread writes.
     fn apply(&self) -> Result<()> {
-        type Old<'t> = (&'t Table, &'t [u8], Cow<'t, Content>);
-        let put = |table: &Table, key: &[u8], value: Option<&[u8]>| match value {
-            Some(value) => table.upsert(key, value),
-            None => table.delete(key).map(drop),
-        };
-        let mut before: Vec<Old<'_>> = Vec::new();
-        let all =
-            self.tables.iter().flat_map(|touched| touched.pairs.iter().map(move |pair| (touched, pair)));
-        for (Touched { table, .. }, (key, Used { read, write })) in all {
-            let Some(value) = write else { continue };
-            let old = read.as_ref().map_or_else(|| Cow::Owned(table.select(key)), Cow::Borrowed);
-            if let Err(error) = put(table, key, value.as_deref()) {
-                // The old values fitted before. On the way there they may need room beside the new ones.
-                let memory = &self.store.inner.memory;
-                let limit = memory.limit.swap(usize::MAX, Relaxed);
-                let put_back = |(table, key, old): Old<'_>| put(table, key, old.as_deref());
-                // The others are undone even where one fails.
-                let undone = before.into_iter().rev().map(put_back).fold(Ok(()), Result::and);
-                memory.limit.store(limit, Relaxed);
-                return undone.and(Err(error));
+        let mut again = true;
+        loop {
+            let started = self
+                .tables
+                .iter()
+                .try_for_each(|touched| touched.writes().next().map_or(Ok(()), |_| touched.start()));
+            match started.and_then(|()| self.write_all(true)) {
+                Ok(Some(true)) => return Ok(()),
+                Ok(Some(false)) => return Err(Error::Conflict { runs: 1 }),
+                Ok(None) => {}
+                Err(refused) => {
+                    let reclaimed =
+                        self.tables.iter().fold(false, |any, touched| touched.table.reclaim() | any);
+                    if !(reclaimed && mem::take(&mut again)) {
+                        return Err(*refused);
+                    }
+                }
             }
-            before.push((table, key, old));
         }
-        Ok(())
     }
 }
 

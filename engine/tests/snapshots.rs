@@ -371,6 +371,25 @@ fn tree_of_a_closed_snapshot_is_not_followed() {
 }
 
 #[test]
+fn cleared_and_dropped_tables_count_as_kept() {
+    for (store, table) in both() {
+        let other = store.table("other", table.index()).unwrap();
+        for key in 0..1000 {
+            table.insert(format!("{key}"), [1; 100]).unwrap();
+            other.insert(format!("{key}"), [1; 100]).unwrap();
+        }
+        let snapshot = store.snapshot().unwrap();
+        table.insert("a", "kept once").unwrap();
+        table.clear().unwrap();
+        store.drop_table("other");
+        let kept = store.snapshot_stats().kept_bytes;
+        assert!((200_000..=store.memory()).contains(&kept), "{kept}");
+        drop(snapshot);
+        assert_eq!(store.snapshot_stats().kept_bytes, 0);
+    }
+}
+
+#[test]
 fn many_snapshots_one_after_the_other_take_no_more_memory() {
     for (store, table) in both() {
         (0..1000).for_each(|key| assert!(table.insert(format!("{key:04}"), "1").unwrap()));

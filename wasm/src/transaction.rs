@@ -182,16 +182,15 @@ impl Open {
     pub(crate) fn commit(&self, journal: Option<&Shared>, log: &mut Log) -> Result<(), Failed> {
         self.check()?;
         let engine = self.engine.borrow_mut().take().ok_or(Failure::Ended)?;
-        // Old values are kept until all writes are done.
-        let old: usize = engine.writes().map(|(table, key, _)| WRITE_BYTES + bytes_of(table, key)).sum();
-        self.ensure(old)?;
-        if old > 0
+        let count = engine.writes().count();
+        self.ensure(count * WRITE_BYTES)?;
+        if count > 0
             && let Some(journal) = journal
         {
             log.expect_in(journal, self.written.get() + WRITE_BYTES * self.writes.get())?;
         }
-        let append = |engine: &Transaction, done: &twindex::Result<()>| {
-            let Some(journal) = journal.filter(|_| done.is_ok()) else { return };
+        let append = |engine: &Transaction| {
+            let Some(journal) = journal else { return };
             for (table, key, value) in engine.writes() {
                 let operation = value.map_or(Operation::Delete(key), |value| Operation::Put(key, value));
                 log.add_written(journal, table, operation);
