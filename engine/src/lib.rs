@@ -121,11 +121,11 @@
 //   Memory                  9  Memory counts, Lock, Space and Heap, Blob and Value
 //   What both indexes use   2  Counter, comparing bytes, Shared
 //   The hash index         22  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
-//   The sorted index       30  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
+//   The sorted index       32  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
 //   Store                   3  the named tables
 //   Table                  10  the verbs: one `change` for all single writes, then those over many, reads, order
 //   Snapshots               7  V1 to V4; generations, what an index keeps, snapshots and their tables
-//   Transactions            6  W1, W2; what was read, the commit
+//   Transactions            7  W1, W2; what was read, the commit
 //   Cursors and iterators   3  positions that are keys
 //   Internal                1  mod parts: for twindex-cache and twindex-format
 //
@@ -2090,6 +2090,45 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
+/// A key or a value, without an allocation if it is short, as most are.
+#[derive(Clone)]
+enum Bytes {
+    Short(u8, [u8; Self::SHORT]),
+    Long(Vec<u8>),
+}
+
+impl Bytes {
+    const SHORT: usize = 30;
+
+    #[inline]
+    fn of(bytes: &[u8]) -> Self {
+        Self::new([bytes, &[]])
+    }
+
+    #[inline]
+    fn new(parts: [&[u8]; 2]) -> Self {
+        let [first, rest] = parts;
+        let (len, mut bytes) = (first.len() + rest.len(), [0; Self::SHORT]);
+        if SMALL || len > Self::SHORT {
+            return Self::Long(parts.concat());
+        }
+        bytes[..first.len()].copy_from_slice(first);
+        bytes[first.len()..len].copy_from_slice(rest);
+        Self::Short(len as u8, bytes)
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Short(len, bytes) => &bytes[..usize::from(*len)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
 /// What `read` returns, and the word, if that has none of the bits `busy` and does not change meanwhile: W1.
 fn watched<T>(word: &AtomicU64, busy: u64, read: impl FnOnce() -> T) -> Option<(T, Word)> {
     let seen = word.load(Acquire);
@@ -3180,7 +3219,7 @@ mod hash {
         }
 
         /// A copy of the value of `key`, and a word that changes with the next write to it: W1.
-        pub(super) fn watch(&self, key: &[u8]) -> (Option<Vec<u8>>, Word) {
+        pub(super) fn watch(&self, key: &[u8]) -> (Content, Word) {
             let (hash, mut turns) = (self.hash(key), 0);
             loop {
                 let begun = self.past.begun.load(Acquire);
@@ -3192,7 +3231,7 @@ mod hash {
                 let found = watched(&self.shard(segment).lock.0, 1, || {
                     // A split may have moved the key to another shard before.
                     let is_there = self.directory().segment(hash) == segment;
-                    is_there.then(|| self.find(hash, key).map(|record| record.parts().1.to_vec()))
+                    is_there.then(|| self.find(hash, key).map(|record| Bytes::of(record.parts().1)))
                 });
                 if let Some((Some(found), word)) = found {
                     return (found, word);
@@ -5453,12 +5492,12 @@ mod sorted {
         }
 
         /// As the hash index's `watch`.
-        pub(super) fn watch(&self, key: &[u8]) -> (Option<Vec<u8>>, Word) {
+        pub(super) fn watch(&self, key: &[u8]) -> (Content, Word) {
             let mut turns = 0;
             loop {
                 let begun = self.past.begun.load(Acquire);
                 let Some(leaf) = self.leaf(key) else { return (None, (&raw const self.past.begun, begun)) };
-                let value = || leaf.find(key).map(|slot| leaf.cell(slot).1.bytes().to_vec());
+                let value = || leaf.find(key).map(|slot| Bytes::of(leaf.cell(slot).1.bytes()));
                 if let Some(found) = watched(leaf.state(), BUSY, value) {
                     return found;
                 }
@@ -5710,14 +5749,18 @@ mod sorted {
             let (mut leaves, mut all): (Vec<LockedLeaf<'c>>, _) = (Vec::new(), Vec::with_capacity(2));
             let refused = |_| self.heap.memory.refused(0);
             for (key, value) in writes {
-                let Some(leaf) = self.leaf(key) else { return Ok(None) };
+                all.try_reserve(1).map_err(refused)?;
+                all.push(Planned { leaf: 0, key, value, made: None });
+            }
+            all.sort_unstable_by_key(|planned| planned.key);
+            for planned in &mut all {
+                let Some(leaf) = self.leaf(planned.key) else { return Ok(None) };
                 if leaves.last().is_none_or(|last| last.node.head != leaf.head) {
                     let Some(locked) = leaf.lock() else { return Ok(None) };
                     leaves.try_reserve(1).map_err(refused)?;
                     leaves.push(locked);
                 }
-                all.try_reserve(1).map_err(refused)?;
-                all.push(Planned { leaf: leaves.len() - 1, key, value, made: None });
+                planned.leaf = leaves.len() - 1;
             }
             Ok(Some(Changes { index: self, leaves, all }))
         }
@@ -7215,39 +7258,6 @@ mod sorted {
         // It asks for another size. The allocator may have many places of the first size that are just as bad: with 100,000
         // cursors, trying them all took 200 us.
         if ends_page { Vec::with_capacity(ROOM + 256) } else { buffer }
-    }
-
-    /// A key, without an allocation if it is short, as most are.
-    #[derive(Clone)]
-    pub(super) enum Bytes {
-        Short(u8, [u8; Self::SHORT]),
-        Long(Vec<u8>),
-    }
-
-    impl Bytes {
-        const SHORT: usize = 30;
-
-        pub(super) fn new(parts: [&[u8]; 2]) -> Self {
-            let [first, rest] = parts;
-            let (len, mut bytes) = (first.len() + rest.len(), [0; Self::SHORT]);
-            if SMALL || len > Self::SHORT {
-                return Self::Long(parts.concat());
-            }
-            bytes[..first.len()].copy_from_slice(first);
-            bytes[first.len()..len].copy_from_slice(rest);
-            Self::Short(len as u8, bytes)
-        }
-    }
-
-    impl Deref for Bytes {
-        type Target = [u8];
-
-        fn deref(&self) -> &[u8] {
-            match self {
-                Self::Short(len, bytes) => &bytes[..usize::from(*len)],
-                Self::Long(bytes) => bytes,
-            }
-        }
     }
 
     /// The bounds of a range of keys.
@@ -8839,7 +8849,7 @@ impl Table {
     )]
     pub fn cursor(&self, range: impl KeyRange) -> Result<Cursor> {
         self.needs(IndexKind::Sorted)?;
-        let own = |bound: Bound<&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
+        let own = |bound: Bound<&[u8]>| bound.map(Bytes::of);
         let (start, end) = range.key_bounds();
         Ok(Cursor {
             table: self.clone(),
@@ -9724,14 +9734,20 @@ unsafe impl Send for Transaction {}
 struct Touched {
     table: Table,
     index: Indexed,
-    pairs: BTreeMap<Vec<u8>, Used>,
+    pairs: Vec<Used>,
+    /// Where each key is in `pairs`, once there are more than `FEW_USED`.
+    numbers: BTreeMap<Vec<u8>, usize>,
 }
 
 /// The value of a key, or that there is none.
-type Content = Option<Vec<u8>>;
+type Content = Option<Bytes>;
+
+/// Up to so many keys are searched one by one.
+const FEW_USED: usize = 8;
 
 /// What a transaction read under a key, and what it is to write there.
 struct Used {
+    key: Bytes,
     read: Option<Content>,
     write: Option<Content>,
 }
@@ -9905,7 +9921,27 @@ impl Touched {
 
     /// What is to be written.
     fn writes(&self) -> impl Iterator<Item = Put<'_>> {
-        self.pairs.iter().filter_map(|(key, used)| Some((key.as_slice(), used.write.as_ref()?.as_deref())))
+        self.pairs.iter().filter_map(|used| Some((&*used.key, used.write.as_ref()?.as_deref())))
+    }
+
+    /// What the transaction did with a key.
+    fn used(&mut self, key: &[u8]) -> Option<&mut Used> {
+        let number = if self.pairs.len() <= FEW_USED {
+            self.pairs.iter().position(|used| same_bytes(&used.key, key))?
+        } else {
+            *self.numbers.get(key)?
+        };
+        self.pairs.get_mut(number)
+    }
+
+    fn add(&mut self, used: Used) -> &mut Used {
+        self.pairs.push(used);
+        if self.pairs.len() > FEW_USED {
+            for number in self.numbers.len()..self.pairs.len() {
+                self.numbers.insert(self.pairs[number].key.to_vec(), number);
+            }
+        }
+        self.pairs.last_mut().expect("it was just added")
     }
 }
 
@@ -9943,7 +9979,12 @@ impl Transaction {
             return Err(Error::NoTable { name: table.name().into() });
         }
         table.check_not_dropped()?;
-        self.tables.push(Touched { table: table.clone(), index: table.hold(), pairs: BTreeMap::new() });
+        self.tables.push(Touched {
+            table: table.clone(),
+            index: table.hold(),
+            pairs: Vec::new(),
+            numbers: BTreeMap::new(),
+        });
         Ok(self.tables.len() - 1)
     }
 
@@ -10007,10 +10048,10 @@ impl Transaction {
     fn check_values(&self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
         for touched in &self.tables {
-            for (key, used) in &touched.pairs {
+            for used in &touched.pairs {
                 let Some(value) = &used.read else { continue };
-                let (found, word) = touched.read(key)?;
-                words.push((found == *value).then_some(word)?);
+                let (found, word) = touched.read(&used.key)?;
+                words.push((found.as_deref() == value.as_deref()).then_some(word)?);
             }
         }
         for range in &self.ranges {
@@ -10035,14 +10076,14 @@ impl Transaction {
     fn look(&mut self, table: &Table, key: &[u8]) -> Result<Option<&[u8]>> {
         let at = self.touch(table)?;
         check_key(key)?;
-        if !self.tables[at].pairs.contains_key(key) {
+        if self.tables[at].used(key).is_none() {
             let Some((value, word)) = self.tables[at].read(key) else { return self.conflict() };
-            self.tables[at].pairs.insert(key.to_vec(), Used { read: Some(value), write: None });
+            self.tables[at].add(Used { key: Bytes::of(key), read: Some(value), write: None });
             if !self.remember(word) {
                 self.settle()?;
             }
         }
-        Ok(self.tables[at].pairs.get(key).and_then(Used::value))
+        Ok(self.tables[at].used(key).and_then(|used| used.value()))
     }
 
     /// Up to `limit` pairs of a sorted table with keys in `range`, upwards or `down`. A pair that another thread puts among them
@@ -10087,14 +10128,14 @@ impl Transaction {
 
     // --- writing
 
-    fn set(&mut self, table: &Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
+    fn set(&mut self, table: &Table, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         check_key(key)?;
-        value.as_deref().map_or(Ok(()), check_value)?;
+        value.map_or(Ok(()), check_value)?;
         let at = self.touch(table)?;
-        let pairs = &mut self.tables[at].pairs;
-        match pairs.get_mut(key) {
-            Some(used) => used.write = Some(value),
-            None => _ = pairs.insert(key.to_vec(), Used { read: None, write: Some(value) }),
+        let (touched, write) = (&mut self.tables[at], Some(value.map(Bytes::of)));
+        match touched.used(key) {
+            Some(used) => used.write = write,
+            None => _ = touched.add(Used { key: Bytes::of(key), read: None, write }),
         }
         Ok(())
     }
@@ -10125,7 +10166,7 @@ impl Transaction {
         let key = key.as_ref();
         let wanted = write == Write::Upsert || write.takes_effect(self.contains(table, key)?);
         if wanted {
-            self.set(table, key, Some(value.as_ref().to_vec()))?;
+            self.set(table, key, Some(value.as_ref()))?;
         }
         Ok(wanted)
     }
@@ -10145,7 +10186,7 @@ impl Transaction {
         let key = key.as_ref();
         let old = self.look(table, key)?;
         let sum = old.map_or(Ok(by), |text| incremented(text, by))?;
-        self.set(table, key, Some(sum.to_string().into_bytes()))?;
+        self.set(table, key, Some(sum.to_string().as_bytes()))?;
         Ok(sum)
     }
 

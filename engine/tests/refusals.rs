@@ -164,7 +164,7 @@ fn table_that_filled_memory_under_snapshots_is_written_to_after_them() {
         for len in [8, 100, 700] {
             let store = Store::new();
             let table = store.table("t", index).unwrap();
-            BYTES.set(if cfg!(miri) { 200_000 } else { 2 << 20 });
+            BYTES.set(if cfg!(any(miri, twindex_tiny)) { 200_000 } else { 2 << 20 });
             let (mut key, mut open, mut refusals) = (0, Vec::new(), 0);
             while refusals < 300 {
                 if key % 500 == 0 && refusals == 0 {

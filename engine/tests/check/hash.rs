@@ -147,6 +147,7 @@ impl HashIndex {
             }
         }
         for (bucket, passed) in buckets.iter().zip(passed) {
+            assert_eq!(bucket.marks(), 0, "no slot is promised while nobody commits");
             assert_eq!(bucket.passed(), passed, "a bucket counts the pairs that passed it");
         }
         keys.len()
