@@ -114,3 +114,28 @@ impl fmt::Debug for Guest {
         f.debug_struct("Guest").field("buckets", &self.buckets.keys()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeyValue;
+
+    #[test]
+    fn swaps_and_listings_that_a_guest_keeps_are_bounded() {
+        let store = twindex::Store::new();
+        store.table("b", twindex::IndexKind::Hash).unwrap().insert("k", [7; 600]).unwrap();
+        let mut guest = KeyValue::new(store).bucket("b", "b").max_answer(1000).guest();
+        let look = |guest: &mut Guest| {
+            let bucket = guest.find("b").ok().unwrap();
+            guest.push_cas(Cas::look(bucket, "k".into()).ok().unwrap())
+        };
+        let first = look(&mut guest).ok().unwrap();
+        assert!(matches!(look(&mut guest), Err(Refused::Answer(1000))));
+        guest.take_cas(first).unwrap();
+        assert!(look(&mut guest).is_ok(), "what was given back");
+
+        let cursors: Vec<_> = (0..=LISTINGS).map(|number| guest.remember(vec![number as u8])).collect();
+        assert!(matches!(guest.recall(cursors[0]), Err(Refused::Cursor)));
+        assert!(matches!(guest.recall(cursors[1]).as_deref(), Ok([1])));
+    }
+}

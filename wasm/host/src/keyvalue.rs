@@ -57,7 +57,7 @@ pub(crate) struct Cas {
 }
 
 impl Cas {
-    fn look(bucket: Arc<Bucket>, key: String) -> refused::Result<Self> {
+    pub(crate) fn look(bucket: Arc<Bucket>, key: String) -> refused::Result<Self> {
         twindex::check_key(key.as_bytes())?;
         let seen = bucket.table.select(&key)?;
         Ok(Self { bucket, key, seen })

@@ -185,13 +185,16 @@ fn quotas_hold_for_all_guests_and_are_given_back() {
 }
 
 #[test]
-fn memory_limit_of_the_store_is_an_error_and_loses_nothing() {
-    let keys = keys();
-    let mut guest = Running::new(&keys);
-    guest.set("default", "a", 10_u32).unwrap();
-    keys.store().set_memory_limit(Some(1 << 20));
-    refused(guest.set("default", "b", 2 << 20), "TWINDEX_MEMORY_LIMIT");
-    assert_eq!(guest.get("default", "a"), Ok(Some(vec![7; 10])));
+fn memory_limit_of_the_store_is_an_error_and_counts_against_no_quota() {
+    for keys in [keys(), keys().max_bytes("default", 3 << 20)] {
+        let mut guest = Running::new(&keys);
+        guest.set("default", "a", 10).unwrap();
+        keys.store().set_memory_limit(Some(1 << 20));
+        refused(guest.set("default", "b", 2 << 20), "TWINDEX_MEMORY_LIMIT");
+        assert_eq!(guest.get("default", "a"), Ok(Some(vec![7; 10])));
+        keys.store().set_memory_limit(None);
+        guest.set("default", "b", 2 << 20).unwrap();
+    }
 }
 
 #[test]
@@ -276,11 +279,12 @@ fn killed_guest_leaves_every_call_done_or_not_begun() {
     for _ in 0..3 {
         let mut guest = Running::new(&keys);
         guest.store.set_epoch_deadline(1);
-        let before = table.select("0").unwrap();
+        // Each guest counts from 0.
+        table.clear().unwrap();
         let killed = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let begun = Instant::now();
-                while table.select("0").unwrap() == before && begun.elapsed() < Duration::from_mins(1) {
+                while table.is_empty() && begun.elapsed() < Duration::from_mins(1) {
                     std::thread::yield_now();
                 }
                 ENGINE.increment_epoch();
@@ -289,7 +293,7 @@ fn killed_guest_leaves_every_call_done_or_not_begun() {
         });
         assert_eq!(killed.downcast_ref(), Some(&wasmtime::Trap::Interrupt), "{killed:?}");
         let first = table.select("0").unwrap();
-        assert_ne!(first, before, "some calls were done");
+        assert!(first.is_some(), "some calls were done");
         for key in 0..100 {
             assert_eq!(table.select(key.to_string()).unwrap(), first, "one call is whole");
         }
