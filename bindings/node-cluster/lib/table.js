@@ -4,7 +4,7 @@ import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
 import { decodeOptional, encode, encodeOptional, encodeRange, readLife } from './items.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
-import { renamed, typeError } from './shared/errors.js'
+import { makeError, renamed, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import {
   RANGE,
@@ -171,6 +171,10 @@ export class Table {
 
   clear() {
     return wait(() => this.#native.clear())
+  }
+
+  watch() {
+    throw makeError('TWINDEX_NOT_SUPPORTED', 'a table in a cluster has no watches')
   }
 
   // --- reads

@@ -48,6 +48,7 @@ test('a table has codecs and remembers them', async () => {
   await assert.rejects(store.table('nobody', { create: false }), { code: 'TWINDEX_NO_TABLE' })
   for (const verb of ['snapshot', 'transaction'])
     assert.throws(() => store[verb](() => {}), { code: 'TWINDEX_NOT_SUPPORTED', message: /cluster/ })
+  assert.throws(() => users.watch(), { code: 'TWINDEX_NOT_SUPPORTED', message: /cluster/ })
   await store.close()
   await assert.rejects(users.select('ada'), { code: 'TWINDEX_CLOSED' })
 })

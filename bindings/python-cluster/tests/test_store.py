@@ -43,8 +43,8 @@ def test_tables_have_codecs_and_are_mappings(url: str, namespace: str) -> None:
         again = store.table("visits")
         assert (again.index, again.codecs) == ("sorted", ("tuple", "int"))
         assert list(again.prefix(("bob",))) == [(("bob", 2025, 7), 3)]
-        for none in (store.snapshot, store.transaction, lambda: store.transaction(print)):
-            with pytest.raises(twindex.NotSupportedError, match="a store in a cluster") as raised:
+        for none in (store.snapshot, store.transaction, lambda: store.transaction(print), visits.watch):
+            with pytest.raises(twindex.NotSupportedError, match="in a cluster has no") as raised:
                 none()
             assert raised.value.code == "TWINDEX_NOT_SUPPORTED"
         with pytest.raises(twindex.WrongCodecError):

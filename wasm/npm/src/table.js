@@ -5,6 +5,7 @@ import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
+import { makeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { closedError } from './shared/snapshot.js'
@@ -114,6 +115,13 @@ export class Table extends TableLike {
 
   clear() {
     this.#status(this.#core.exports.twindex_clear(this.#handle))
+  }
+
+  watch() {
+    throw makeError(
+      'TWINDEX_NOT_SUPPORTED',
+      'the WebAssembly module has no watches; the package twindex has, in Node',
+    )
   }
 
   #putKey(key) {

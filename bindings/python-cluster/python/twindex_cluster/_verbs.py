@@ -214,6 +214,10 @@ class Verbs(Connected):
         """Remove all pairs. A hash table walks over all keys of all servers for it."""
         return self._native.clear()
 
+    def watch(self, _prefix=None, /, **_options):
+        """No cluster has one: raises `NotSupportedError`."""
+        raise NotSupportedError(f"a table in a cluster has no watches: {self!r}")
+
     def _swap(self, key, old, returned):
         """The swap that `alter` makes, or None where there is nothing to do."""
         self._native.check(key)
