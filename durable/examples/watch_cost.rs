@@ -1,6 +1,8 @@
 //! What a watch costs a writer, and how soon it tells, beside a loop that scans the prefix every millisecond:
 //! benches/results/2026-11-26-watch.md.
 
+#![allow(clippy::cast_precision_loss, reason = "figures are rounded")]
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
