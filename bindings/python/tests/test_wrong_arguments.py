@@ -194,7 +194,9 @@ def survives(
 ) -> None:
     with suppress(*EXPECTED):
         result = getattr(target, name)(*arguments, **options)
-        if isinstance(result, Iterator):
+        if isinstance(result, twindex.Watch):
+            result.close()
+        elif isinstance(result, Iterator):
             list(result)
     assert holds()
 
