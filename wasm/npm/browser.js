@@ -29,6 +29,8 @@ const SHARED = ['durability', 'memoryLimit', 'source', 'storage', 'timeout']
 
 /** How many milliseconds a write waits for the tab that has the store. */
 const TIMEOUT = 30_000
+/** Timers take no more. */
+const MOST_TIMEOUT = 2 ** 31 - 1
 const AGAIN = 1000
 
 /** A file's name has at most 255 bytes, of which the store's name takes these. */
@@ -101,7 +103,7 @@ export async function connect(name, options) {
   const { durability = 'everysec', memoryLimit, source, storage, timeout = TIMEOUT } = read
   checkDurability(durability)
   readLimit(memoryLimit)
-  readCount(timeout, 'a timeout')
+  const most = Math.min(readCount(timeout, 'a timeout'), MOST_TIMEOUT)
   checkSecure()
   const module = await compile((await source) ?? MODULE(), MODULE)
   const host = {
@@ -114,7 +116,7 @@ export async function connect(name, options) {
     core: () => instantiate(module),
     onHide,
   }
-  return ConnectedStore.open(host, { durability, memoryLimit, timeout, again: AGAIN })
+  return ConnectedStore.open(host, { durability, memoryLimit, timeout: most, again: AGAIN })
 }
 
 /** Where a store is or will be, and whether it can be written from here: windows read what workers keep in `opfs`. */

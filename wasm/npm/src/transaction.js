@@ -8,6 +8,7 @@ import { openNamed, readNamed } from './named.js'
 import { runTransaction as refuse } from './notransactions.js'
 import { like, readAmount } from './shared/amounts.js'
 import { readCodecs, text } from './shared/codecs.js'
+import { makeError } from './shared/errors.js'
 import { EXCLUDED } from './shared/options.js'
 import { transact } from './shared/transaction.js'
 
@@ -96,9 +97,16 @@ const ANY = readNamed('', { keys: 'bytes', values: 'bytes' })
 const RAW = readCodecs({ keys: 'view', values: 'view' })
 const PLACED = [placed(text), placed(RAW.keys)]
 
-/** The verbs of the table of this name whatever its codecs are, on items that are bytes or text. `owner` is a store or a transaction. */
-export function openRaw(core, owner, name, [hasByteKeys, hasByteValues]) {
-  const { handle } = openNamed(core, owner, name, ANY, false)
+/** The verbs of the table of this name, on items that are bytes or text. `owner` is a store or a transaction, `codecs` the names of both. */
+export function openRaw(core, owner, name, [hasByteKeys, hasByteValues, ...codecs]) {
+  const { handle, described } = openNamed(core, owner, name, ANY, false)
+  if (`${described.names}` !== `${codecs}`) {
+    core.exports.twindex_close(handle)
+    throw makeError(
+      'TWINDEX_TABLE_DROPPED',
+      `table "${name}" was dropped, and is another one with other codecs`,
+    )
+  }
   const verbs = verbsOf(core, handle, { keys: PLACED[+hasByteKeys], values: PLACED[+hasByteValues] })
   return { ...verbs, isThere: () => probe(core, handle) >= 0 }
 }

@@ -3,7 +3,7 @@
 // One of them, the holder, has the store's lock and its file. Each of the others, the members, has a copy: it reads the file, then applies
 // every record that the holder appends. Members send their writes to the holder. All of them hear one channel:
 //
-//   hello                       a member wants to join
+//   hello epoch                 a member wants to join; the last epoch that it knows
 //   refused to                  the answer of one that speaks another protocol
 //   welcome to, epoch, seq      the holder's answer: read the file, and apply every feed after this one
 //   holder epoch                there is a new holder, or the file is another one: join again
@@ -49,6 +49,8 @@ const COMPOSED = names(
   'take alter compareAndSwap compareAndSwapMany popFirst popLast deleteRange deletePrefix',
 )
 
+const FROM_HOLDER = names('welcome holder feed beat')
+
 const newId = () => crypto.getRandomValues(new BigUint64Array(1))[0].toString(36)
 const versions = (other) =>
   makeError(
@@ -78,7 +80,21 @@ function isSame(answer, other) {
 
 const isRead = ([, , verb]) => verb === 'select' || verb === 'range'
 const isPlain = ([, , verb, [which]]) => verb === 'delete' || (verb === 'write' && which === UPSERT)
-const flagsOf = ({ codecs: { keys, values } }) => [keys.isBytes, values.isBytes]
+const flagsOf = ({ codecs: { keys, values }, names }) => [keys.isBytes, values.isBytes, ...names]
+
+function checkTable(name) {
+  if (name !== REQUESTS) return
+  throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
+}
+
+/** Access to a transaction that keeps to the tables of users. */
+function guarded(access) {
+  const open = (name, options) => {
+    checkTable(name)
+    return access.open(name, options)
+  }
+  return { ...access, open }
+}
 
 /** Access to a transaction on a copy that adds to `steps` what is read and written, and is never committed. */
 function recording(access, steps) {
@@ -226,7 +242,6 @@ export class ConnectedStore {
   #role = 'joining'
   #channel
   #abort
-  #unlist
   #unhook
   #lock
   /** Of reading and opening: another one has begun where it is not the same any more. */
@@ -241,6 +256,7 @@ export class ConnectedStore {
   // --- as a member
   #count = 0
   #pending = []
+  #late
   /** The last request of the message that is under way. */
   #flight = 0
   /** Feeds that came before the file was read. */
@@ -256,6 +272,8 @@ export class ConnectedStore {
   #hasMembers = false
   #beat
   #opened = 0
+  /** Settles once no file is being opened any more. */
+  #opening
 
   constructor(internal, host, options) {
     if (internal !== INTERNAL) throw typeError('a connected store is made by connect()', internal)
@@ -279,28 +297,34 @@ export class ConnectedStore {
   }
 
   async #start() {
-    this.#id = newId()
+    const id = newId()
+    this.#id = id
     this.#role = 'joining'
     this.#abort = new AbortController()
-    this.#channel = this.#host.channel()
-    this.#channel.onmessage = ({ data }) => this.#hear(data)
-    this.#unlist = await this.#host.live(this.#id)
-    const { canHold } = await this.#host.place()
+    const { signal } = this.#abort
+    const { timeout } = this.#options
     let late
     const ready = new Promise((resolve, reject) => {
       this.#ready = { resolve, reject }
-      const { timeout } = this.#options
+      signal.addEventListener('abort', resolve)
       late = setInterval(() => this.#role === 'joining' && reject(this.#nobody('TWINDEX_IN_USE')), timeout)
-    })
+    }).finally(() => clearInterval(late))
+    ready.catch(() => {})
+    this.#channel = this.#host.channel()
+    this.#channel.onmessage = ({ data }) => this.#hear(data)
+    const unlist = await this.#host.live(id)
+    signal.addEventListener('abort', unlist)
+    if (signal.aborted) return unlist()
+    const { canHold } = await this.#host.place()
+    if (signal.aborted) return undefined
     this.#join()
     if (canHold) {
-      const { signal } = this.#abort
       this.#host.lock(signal).then(
         (lock) => this.#hold(lock, signal),
         (error) => signal.aborted || this.#fail(error),
       )
     }
-    await ready.finally(() => clearInterval(late))
+    return ready
   }
 
   #nobody(code) {
@@ -324,19 +348,20 @@ export class ConnectedStore {
       return undefined
     }
     if (this.#role === 'holder') {
+      // The clock was set back since.
+      if (epoch > this.#epoch) return this.#renew(epoch)
       if (type === 'hello') return this.#welcome(from)
-      // It has missed the change of holders, or the clock was set back since.
-      if (type === 'write' && epoch > this.#epoch) return this.#renew(epoch)
       if (type === 'write' && epoch < this.#epoch) return this.#post({ type: 'holder', epoch: this.#epoch })
       if (type === 'write') return this.#serve(from, message.first, message.requests)
       return type === 'bye' ? this.#forget([from]) : undefined
     }
-    if (!['joining', 'reading', 'member'].includes(this.#role) || epoch === undefined || epoch < this.#epoch)
+    if (!['joining', 'reading', 'member'].includes(this.#role) || !FROM_HOLDER.includes(type))
       return undefined
+    if (epoch < this.#epoch) return this.#hello() // which tells it
     if (this.#role === 'joining') {
       if (type === 'welcome') this.#read(message)
       else if (type === 'feed') this.#early.push(message)
-      else if (type === 'holder') this.#post({ type: 'hello' })
+      else if (type === 'holder') this.#hello()
       return undefined
     }
     if (epoch > this.#epoch) return this.#join()
@@ -353,14 +378,18 @@ export class ConnectedStore {
     this.#turn = undefined
     this.#early = []
     this.#feeds = []
-    this.#post({ type: 'hello' })
+    this.#hello()
     this.#wake()
+  }
+
+  #hello() {
+    this.#post({ type: 'hello', epoch: this.#epoch })
   }
 
   /** Says again what has no answer, for as long as there is such a thing. */
   #wake() {
     this.#timer ??= setInterval(() => {
-      if (this.#role === 'joining') this.#post({ type: 'hello' })
+      if (this.#role === 'joining') this.#hello()
       else if (this.#role === 'member' && this.#flight > 0) this.#send(true)
       else if (this.#role !== 'reading') this.#rest()
     }, this.#options.again)
@@ -393,14 +422,7 @@ export class ConnectedStore {
     this.#role = 'member'
     this.#shown = []
     this.#flight = 0
-    if (isAnother) {
-      // Of these no holder can say whether they were done.
-      const isOpen = ({ isSent, body }) => isSent && (body.drop ?? body.clear) !== undefined
-      const open = this.#pending.filter(isOpen)
-      this.#pending = this.#pending.filter((request) => !isOpen(request))
-      for (const request of open)
-        this.#settle(request, this.#unknown('the tab or worker that had it has gone'))
-    }
+    if (isAnother) this.#endOpen()
     this.#show()
     const early = this.#early.filter((feed) => feed.epoch === this.#epoch)
     this.#early = []
@@ -408,6 +430,14 @@ export class ConnectedStore {
     if (this.#role !== 'member') return
     this.#ready.resolve()
     this.#send()
+  }
+
+  /** Ends the requests of which no other holder can say whether they were done. */
+  #endOpen() {
+    const isOpen = ({ isSent, body }) => isSent && (body.drop ?? body.clear) !== undefined
+    const open = this.#pending.filter(isOpen)
+    this.#pending = this.#pending.filter((request) => !isOpen(request))
+    for (const request of open) this.#settle(request, this.#unknown('the tab or worker that had it has gone'))
   }
 
   /** Where much is shown that is pending, to take it back for each feed would take longer than feeds take to come. */
@@ -465,7 +495,6 @@ export class ConnectedStore {
 
   /** Ends a request that is pending no more. */
   #settle(request, error, outcome) {
-    clearTimeout(request.timer)
     if (error === undefined) request.resolve(outcome)
     else request.reject(error)
   }
@@ -474,21 +503,47 @@ export class ConnectedStore {
   #submit(body) {
     const request = { n: ++this.#count, body, isSent: false }
     if (body.isDirect && body.steps.every(isPlain)) request.shows = body.steps
-    this.#showOne(request)
-    request.ended = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }))
-    request.timer = setTimeout(() => {
-      const error = request.isSent
-        ? this.#unknown(`no answer in ${this.#options.timeout} ms`)
-        : this.#nobody('TWINDEX_UNAVAILABLE')
+    try {
+      this.#showOne(request)
+    } catch (error) {
       this.#unshow()
-      this.#pending = this.#pending.filter((other) => other !== request)
-      this.#settle(request, error)
       this.#show()
-      this.#sendNext()
-    }, this.#options.timeout)
+      throw error
+    }
+    request.ended = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }))
+    request.due = performance.now() + this.#options.timeout
     this.#pending.push(request)
+    this.#await()
     queueMicrotask(() => this.#send())
     return request.ended
+  }
+
+  /** Ends, some at a time, the requests that wait for too long. */
+  #await() {
+    if (this.#pending.length === 0) return
+    const { again, timeout } = this.#options
+    this.#late ??= setTimeout(
+      () => {
+        this.#late = undefined
+        const now = performance.now()
+        const late = this.#pending.filter(({ due }) => due <= now)
+        if (late.length > 0) {
+          this.#unshow()
+          this.#pending = this.#pending.filter(({ due }) => due > now)
+          for (const request of late) {
+            const isSent = request.isSent
+            const error = isSent
+              ? this.#unknown(`no answer in ${timeout} ms`)
+              : this.#nobody('TWINDEX_UNAVAILABLE')
+            this.#settle(request, error)
+          }
+          this.#show()
+          this.#sendNext()
+        }
+        this.#await()
+      },
+      this.#pending[0].due - performance.now() + again / 10,
+    )
   }
 
   #unknown(why) {
@@ -497,6 +552,7 @@ export class ConnectedStore {
   }
 
   #send(isAgain = false) {
+    if (this.#role === 'holder') return this.#serveOwn()
     if (this.#role !== 'member' || this.#pending.length === 0 || (this.#flight > 0 && !isAgain)) return
     const sent = isAgain
       ? this.#pending.filter(({ n }) => n <= this.#flight)
@@ -543,20 +599,23 @@ export class ConnectedStore {
 
   async #hold(lock, signal) {
     const turn = {}
+    const free = () => {
+      lock.close()
+      lock.release()
+    }
     try {
       const { canHold } = await this.#host.place()
-      if (!canHold || signal.aborted) {
-        lock.close()
-        lock.release()
-        return
-      }
+      if (!canHold || signal.aborted) return free()
       this.#turn = turn
       this.#lock = lock
       this.#role = 'opening'
-      await this.#open(turn)
+      this.#opening = this.#open(turn)
+      await this.#opening
     } catch (error) {
-      this.#fail(error)
+      if (this.#lock !== lock) free()
+      if (!signal.aborted) this.#fail(error)
     }
+    return undefined
   }
 
   async #open(turn, addFailed = () => {}) {
@@ -575,25 +634,24 @@ export class ConnectedStore {
       await copy.end()
       return
     }
-    this.#opened = Date.now()
+    this.#opened = performance.now()
     this.#copy = copy
     this.#shown = []
     this.#load()
     addFailed((id) => this.#known(id))
     this.#role = 'holder'
     this.#renew()
-    if (this.#pending.length > 0) {
-      const requests = this.#pending.map(({ n, body }) => [n, body])
-      this.#serve(this.#id, requests[0][0], requests)
-    }
+    this.#endOpen()
+    this.#serveOwn()
     this.#ready.resolve()
     await this.#forgetDead()
   }
 
   async #forgetDead() {
     const { store } = this.#copy
+    const ids = [...this.#answered.keys()] // one that comes from now on may not be listed
     const alive = await this.#host.alive()
-    if (this.#copy.store === store) this.#forget([...this.#answered.keys()].filter((id) => !alive.has(id)))
+    if (this.#copy.store === store) this.#forget(ids.filter((id) => !alive.has(id)))
   }
 
   /** Reads which requests were done. */
@@ -621,14 +679,19 @@ export class ConnectedStore {
   #forget(ids) {
     const keys = ids.flatMap((id) => [...this.#known(id).keys()].map((n) => `${id} ${n}`))
     for (const id of ids) this.#answered.delete(id)
+    this.#unnote(keys)
+  }
+
+  #unnote(keys) {
     try {
       if (keys.length > 0) this.#requests()?.deleteMany(keys)
+      keys.length = 0
     } catch {} // the next holder does
   }
 
   /** Has all members read the file anew. */
   #renew(epoch = this.#epoch) {
-    this.#epoch = Math.max(Date.now(), epoch + 1)
+    this.#epoch = Math.max(Date.now(), epoch + 1) + Math.random() / 2 // no other's, whatever its clock says
     this.#seq = 0
     this.#post({ type: 'holder', epoch: this.#epoch })
   }
@@ -638,11 +701,18 @@ export class ConnectedStore {
     this.#hasMembers = true
     try {
       await store.flush()
+      await this.#forgetDead()
     } catch (error) {
       this.#recover(error)
     }
     if (this.#role === 'holder' && this.#copy.store === store)
       this.#post({ type: 'welcome', to, epoch: this.#epoch, seq: this.#seq, storage: this.#copy.storage })
+  }
+
+  #serveOwn() {
+    if (this.#pending.length === 0) return
+    const requests = this.#pending.map(({ n, body }) => [n, body])
+    this.#serve(this.#id, requests[0][0], requests)
   }
 
   #serve(from, first, requests) {
@@ -653,6 +723,7 @@ export class ConnectedStore {
       if (!known.has(n)) known.set(n, this.#do(`${from} ${n}`, body, stale))
       return [n, known.get(n)]
     })
+    if (stale.length > AT_ONCE) this.#unnote(stale) // none of these requests did
     if (stale.length === 0) for (const n of acked) known.delete(n)
     this.#out.acks.push([from, outcomes])
     this.#pump()
@@ -750,7 +821,7 @@ export class ConnectedStore {
     const again = async () => {
       await this.#pumping?.catch(() => {})
       await this.#copy.end().catch(() => {})
-      const wait = this.#opened + this.#options.again - Date.now()
+      const wait = this.#opened + this.#options.again - performance.now()
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
       if (this.#turn !== turn) return
       const failed = { code: error.code, message: error.message }
@@ -760,7 +831,8 @@ export class ConnectedStore {
         }
       })
     }
-    again().catch((failure) => this.#fail(failure))
+    this.#opening = again()
+    this.#opening.catch((failure) => this.#turn === turn && this.#fail(failure))
   }
 
   /** A write of the holder's own, once it is as durable as those of others. */
@@ -809,8 +881,7 @@ export class ConnectedStore {
     const { create = true, ...read } = readOptions(options, 'a table', TABLE)
     const { index, keys, values } = readNamed(name, read)
     readBoolean(create, 'create')
-    if (name === REQUESTS)
-      throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
+    checkTable(name)
     this.#check()
     const access = {
       store: this,
@@ -839,6 +910,7 @@ export class ConnectedStore {
   }
 
   async dropTable(name) {
+    checkTable(name)
     return this.#write({ drop: name }, () => this.#copy.store.dropTable(name))
   }
 
@@ -849,11 +921,13 @@ export class ConnectedStore {
   async transaction(run) {
     for (let runs = 0; runs < RUNS; runs++) {
       this.#check()
-      if (this.#role === 'holder') return this.#own(() => this.#copy.store.transaction(run))
       const steps = []
       const { core, handle } = this.#copy
-      const result = await transact(this, () => recording(begin(core, handle), steps), run)
+      const start = () => guarded(begin(core, handle))
+      if (this.#role === 'holder') return this.#own(() => transact(this, start, run))
+      const result = await transact(this, () => recording(start(), steps), run)
       if (steps.every(isRead)) return result
+      this.#check()
       const { isConflict } = await this.#submit({ steps })
       if (!isConflict) return result
     }
@@ -898,12 +972,13 @@ export class ConnectedStore {
     this.#unhook?.()
     this.#stop()
     try {
+      if (wasHolder) this.#forget([this.#id])
       if (wasHolder) await this.#forgetDead().catch(() => {}) // else the next holder does
       if (wasHolder) await this.#copy.store.close()
       else this.#copy?.store.closeSync()
     } finally {
-      this.#unlock()
       this.#mute()
+      await this.#unlock()
     }
   }
 
@@ -911,15 +986,19 @@ export class ConnectedStore {
     this.#turn = undefined
     this.#rest()
     clearTimeout(this.#beat)
+    clearTimeout(this.#late)
+    this.#late = undefined
     this.#abort?.abort()
-    if (this.#channel !== undefined) this.#post({ type: 'bye' })
-    this.#unlist?.()
+    this.#post({ type: 'bye' })
   }
 
-  #unlock() {
-    this.#lock?.close()
-    this.#lock?.release()
+  /** Another opens the file at once, so this one must have ended. */
+  async #unlock() {
+    const lock = this.#lock
     this.#lock = undefined
+    lock?.close()
+    await this.#opening?.catch(() => {})
+    lock?.release()
   }
 
   #fail(error) {
