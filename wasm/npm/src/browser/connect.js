@@ -742,9 +742,13 @@ export class ConnectedStore {
         store.table(clear, { keys: 'bytes', values: 'bytes', create: false }).clear()
         return { answers: null }
       }
-      this.#requests(true)
-      const access = begin(core, handle)
+      const { memoryLimit } = store
+      // What is noted of a request is in the way of none that makes room.
+      if (!steps.some(([, , verb]) => verb === 'write' || verb === 'increment')) store.memoryLimit = undefined
+      let access
       try {
+        this.#requests(true)
+        access = begin(core, handle)
         const answers = []
         const opened = new Map()
         for (const [name, flags, verb, args, ...seen] of steps) {
@@ -762,7 +766,8 @@ export class ConnectedStore {
         stale.length = 0
         return outcome
       } finally {
-        access.end()
+        access?.end()
+        store.memoryLimit = memoryLimit
       }
     } catch (error) {
       this.#recover(error)

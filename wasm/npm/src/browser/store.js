@@ -236,11 +236,16 @@ export async function openCopy(core, place, memoryLimit) {
   const { handle, number, end } = await openNewest(core, place, limit, true)
   if (handle === undefined) throw noStore()
   core.onRecord = () => {} // what the copy shows before the other tab has it
+  const store = new (storeClass(core))(INTERNAL, handle, limit)
   const apply = (record) => {
     const length = putBytes(core, 0, record)
-    core.status(core.exports.twindex_apply(handle, core.input, length))
+    store.memoryLimit = undefined // the other tab has kept to its limit
+    try {
+      core.status(core.exports.twindex_apply(handle, core.input, length))
+    } finally {
+      store.memoryLimit = limit
+    }
   }
-  const store = new (storeClass(core))(INTERNAL, handle, limit)
   return { core, handle, store, storage: place.kind, number, end, apply }
 }
 
