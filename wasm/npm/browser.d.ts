@@ -134,7 +134,7 @@ export interface ConnectedStore {
   /** The bytes that its copy holds. */
   readonly memory: number
   dump(): Promise<Uint8Array>
-  /** Waits for the writes that are under way. From then on every use is `TWINDEX_CLOSED`. */
+  /** Waits for the writes that are under way. From then on every use is `TWINDEX_CLOSED`, and so is a transaction whose function still runs. */
   close(): Promise<void>
   readonly closed: boolean
   [Symbol.asyncDispose](): Promise<void>

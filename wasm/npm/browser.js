@@ -29,8 +29,8 @@ const SHARED = ['durability', 'memoryLimit', 'source', 'storage', 'timeout']
 
 /** How many milliseconds a write waits for the tab that has the store. */
 const TIMEOUT = 30_000
-/** Timers take no more. */
-const MOST_TIMEOUT = 2 ** 31 - 1
+/** Timers take no more than twice that. */
+const MOST_TIMEOUT = 2 ** 30
 const AGAIN = 1000
 
 /** A file's name has at most 255 bytes, of which the store's name takes these. */

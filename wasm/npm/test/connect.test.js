@@ -19,6 +19,8 @@ class Origin {
   lock
   /** Whether a message is lost on its way to a tab. */
   loses = () => false
+  /** Waits before a tab lists its files. */
+  lists = async () => {}
   /** Set before a tab is opened. */
   kind = 'opfs'
 
@@ -49,8 +51,8 @@ class Origin {
         return () => {}
       },
     }
-    const timeout = options?.timeout ?? 5000
-    tab.store = await ConnectedStore.open(host, { durability: 'none', timeout, again: 30 })
+    const { timeout = 5000, memoryLimit } = options ?? {}
+    tab.store = await ConnectedStore.open(host, { durability: 'none', timeout, again: 30, memoryLimit })
     return tab
   }
 
@@ -59,7 +61,11 @@ class Origin {
     place.kind = this.kind
     place.isPrompt = this.kind === 'opfs'
     place.files = this.files
-    const { open } = place
+    const { list, open } = place
+    place.list = async () => {
+      await this.lists(tab)
+      return list.call(place)
+    }
     place.open = async (...given) => {
       const file = await open.apply(place, given)
       const [check, write] = [() => this.#check(tab), file.append]
@@ -418,7 +424,149 @@ test('a write that the holder refuses is taken back', async () => {
   await other.set('a', '3')
   await assert.rejects(theirs.set('a', '4'), { code: 'TWINDEX_TABLE_DROPPED' })
   await assert.rejects(theirs.take('a'), { code: 'TWINDEX_TABLE_DROPPED' })
-  assert.equal((await first.store.table('t')).get('a'), '3')
+  await assert.rejects(theirs.clear(), { code: 'TWINDEX_TABLE_DROPPED' })
+  const third = await first.store.table('t')
+  assert.equal(third.get('a'), '3')
+  // With other codecs it takes no bytes of the old ones.
+  const late = other.set('a', 'no MessagePack')
+  await Promise.all([
+    first.store.dropTable('t').then(() => first.store.table('t', { values: 'msgpack' })),
+    assert.rejects(late, { code: /TWINDEX_(NO_TABLE|TABLE_DROPPED)/ }),
+  ])
+  assert.equal((await first.store.table('t')).has('a'), false)
+})
+
+for (const kind of ['opfs', 'indexeddb']) {
+  for (const how of ['close', 'hide']) {
+    test(`one that goes while it takes over keeps others out until its file is closed (${kind}, ${how})`, async () => {
+      begin(kind)
+      const [first, second, third] = await tabsOf(3)
+      await (await first.store.table('t')).set('a', '1')
+      const table = await third.store.table('t')
+      let goOn
+      origin.lists = (tab) =>
+        new Promise((resolve) => {
+          if (tab === second && origin.lock?.tab === second) goOn ??= resolve
+          else resolve()
+        })
+      origin.kill(first)
+      await until('the second opens the file', () => goOn !== undefined)
+      const gone = how === 'close' ? second.store.close() : second.hide()
+      await sleep(20)
+      assert.equal(origin.lock.tab, second)
+      goOn()
+      await gone
+      await table.set('b', '2')
+      assert.equal(third.store.isHolder, true)
+      assert.deepEqual([...table].sort(), [
+        ['a', '1'],
+        ['b', '2'],
+      ])
+    })
+  }
+}
+
+test('clear is not done twice, over two holders that die', async () => {
+  begin()
+  const [first, third] = await tabsOf(2)
+  const [mine, cleared] = [await first.store.table('t'), await third.store.table('t')]
+  await mine.set('old', '1')
+  const second = await origin.open()
+  origin.waiting.reverse() // the second holds before the third
+  const theirs = await second.store.table('t')
+  origin.loses = ({ type }, to) => {
+    if (type === 'feed' && !first.isDead) origin.kill(first)
+    return first.isDead && (type === 'feed' || (to === third && type === 'welcome'))
+  }
+  const clearing = assert.rejects(cleared.clear(), { code: 'TWINDEX_UNKNOWN_OUTCOME' })
+  await until('the second holds', () => second.store.isHolder)
+  await theirs.set('new', '1')
+  origin.kill(second)
+  await until('the third holds', () => third.store.isHolder)
+  await clearing
+  assert.deepEqual([...cleared], [['new', '1']])
+})
+
+test('a transaction that waits goes on where its tab becomes the holder, and ends with the store', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  const table = await second.store.table('t', { values: 'int' })
+  const later = (tab, wait) =>
+    tab.store.transaction(async (tx) => {
+      tx.table('t', { values: 'int' }).increment('a')
+      await wait()
+    })
+  await later(second, async () => {
+    origin.kill(first)
+    await until('it holds', () => second.store.isHolder)
+  })
+  assert.equal(table.get('a'), 1)
+  const third = await origin.open()
+  for (const tab of [third, second]) {
+    await assert.rejects(
+      later(tab, () => tab.store.close()),
+      { code: 'TWINDEX_CLOSED' },
+    )
+  }
+})
+
+test('a clock that is set back stops nothing', async (t) => {
+  begin()
+  const [first, reader] = [await origin.open(), await origin.open({ canHold: false })]
+  const mine = await first.store.table('t')
+  const theirs = await reader.store.table('t')
+  const now = Date.now()
+  t.mock.method(Date, 'now', () => now - 3_600_000)
+  origin.full = true
+  await assert.rejects(mine.set('a', '1'), { code: 'TWINDEX_LOG_FAILED' })
+  origin.full = false
+  await mine.set('a', '2')
+  await first.store.close()
+  const second = await origin.open()
+  await (await second.store.table('t')).set('a', '3')
+  await until('the reader follows the new holder', () => theirs.get('a') === '3')
+})
+
+test('what is noted for tabs that crash goes with the next tab that joins', async () => {
+  begin()
+  const [first] = await tabsOf(1)
+  const noted = () => first.store.snapshot().table('twindex:requests', { values: 'msgpack' }).size
+  for (let tabs = 0; tabs < 3; tabs++) {
+    const tab = await origin.open()
+    const table = await tab.store.table('t')
+    await Promise.all([table.set('a', '1'), table.set('b', '2')])
+    assert.equal(noted(), 2)
+    origin.kill(tab)
+  }
+  const { store } = await origin.open()
+  const table = await store.table('t')
+  await until('none is noted', () => noted() === 0)
+  await table.set('a', '1')
+  for (let times = 0; times < 1010; times++) await table.clear()
+  assert.equal(noted(), 0)
+})
+
+test('at a memory limit a copy shows what the holder has, and tabs can delete', async () => {
+  begin()
+  const [first, second] = await tabsOf(2, { memoryLimit: 1 << 18 })
+  const [mine, theirs] = [await first.store.table('t'), await second.store.table('t')]
+  const full = { code: 'TWINDEX_MEMORY_LIMIT' }
+  for (const length of [1000, 1]) {
+    const fill = async () => {
+      for (let at = 0; ; at++) await mine.set(`${length} ${at}`, 'x'.repeat(length))
+    }
+    await assert.rejects(fill(), full)
+  }
+  await until('the copy has all', () => theirs.size === mine.size)
+  const pairs = [
+    ['1000 0', 'half'],
+    ['large', 'y'.repeat(1 << 18)],
+  ]
+  await assert.rejects(theirs.upsertMany(pairs), full)
+  assert.equal(theirs.get('1000 0').length, 1000)
+  assert.equal(await theirs.delete('1000 1'), true)
+  assert.equal(mine.has('1000 1'), false)
+  assert.equal(second.store.closed, false)
 })
 
 for (const kind of ['opfs', 'indexeddb']) {
@@ -523,6 +671,26 @@ test('a page that is put aside lets others go on, and comes back', async () => {
   await until('it is back', () => mine.get('a') === '4')
 })
 
+test('pages that come and go at once leave no lock behind', async () => {
+  begin()
+  const [first, second] = await tabsOf(2)
+  for (let times = 0; times < 3; times++) {
+    for (const tab of [first, second]) {
+      tab.hide()
+      tab.show()
+    }
+  }
+  await (await second.store.table('t')).set('a', '1')
+  await (await first.store.table('t')).set('a', '2')
+  assert.deepEqual(
+    [first, second].map(({ ids, channels }) => [ids.size, channels.size]),
+    [
+      [1, 1],
+      [1, 1],
+    ],
+  )
+})
+
 test('one that cannot write where the store is stays a member', async () => {
   begin()
   const [first] = await tabsOf(1)
@@ -552,7 +720,15 @@ test('after close every use says so, and the last writes are there', async () =>
   await assert.rejects(second.store.table('t'), { code: 'TWINDEX_CLOSED' })
   assert.deepEqual((await first.store.table('t')).get(1), { a: [null] })
   await assert.rejects(first.store.table('none', { create: false }), { code: 'TWINDEX_NO_TABLE' })
-  await assert.rejects(first.store.table('twindex:requests'), { code: 'TWINDEX_RANGE' })
+  const third = await origin.open()
+  for (const { store } of [first, third]) {
+    for (const use of [
+      () => store.table('twindex:requests'),
+      () => store.dropTable('twindex:requests'),
+      () => store.transaction((tx) => tx.table('twindex:requests')),
+    ])
+      await assert.rejects(use, { code: 'TWINDEX_RANGE' })
+  }
 })
 
 test('a copy takes any bytes for a record without a trap', async () => {

@@ -32,7 +32,9 @@ export class Place {
   async open(number, end) {
     this.files.set(number, new Uint8Array(this.files.get(number)?.subarray(0, end)))
     this.opened++
+    let isClosed = false
     const fail = () => {
+      if (isClosed) throw new Error('the file is closed')
       if (this.fails) throw new Error('no space is left')
     }
     return {
@@ -52,7 +54,10 @@ export class Place {
         this.files.set(number, new Uint8Array(0))
         if (this.isPrompt) this.#fails('flush')
       },
-      close: () => void this.opened--,
+      close: () => {
+        isClosed = true
+        this.opened--
+      },
     }
   }
 

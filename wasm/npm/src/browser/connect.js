@@ -182,8 +182,10 @@ class ConnectedTable {
     return this.upsert(key, value)
   }
 
-  clear() {
-    return this.#access.write({ clear: this.#name }, () => this.#open().clear())
+  async clear() {
+    const table = this.#open()
+    if (!this.#access.isHolder()) this.#check()
+    await this.#access.write({ clear: this.#name }, () => table.clear())
   }
 
   static {
@@ -256,6 +258,7 @@ export class ConnectedStore {
   // --- as a member
   #count = 0
   #pending = []
+  /** The timer of those that wait for too long. */
   #late
   /** The last request of the message that is under way. */
   #flight = 0
@@ -531,8 +534,7 @@ export class ConnectedStore {
           this.#unshow()
           this.#pending = this.#pending.filter(({ due }) => due > now)
           for (const request of late) {
-            const isSent = request.isSent
-            const error = isSent
+            const error = request.isSent
               ? this.#unknown(`no answer in ${timeout} ms`)
               : this.#nobody('TWINDEX_UNAVAILABLE')
             this.#settle(request, error)
@@ -927,8 +929,7 @@ export class ConnectedStore {
     for (let runs = 0; runs < RUNS; runs++) {
       this.#check()
       const steps = []
-      const { core, handle } = this.#copy
-      const start = () => guarded(begin(core, handle))
+      const start = () => guarded(begin(this.#copy.core, this.#copy.handle))
       if (this.#role === 'holder') return this.#own(() => transact(this, start, run))
       const result = await transact(this, () => recording(start(), steps), run)
       if (steps.every(isRead)) return result
