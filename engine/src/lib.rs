@@ -9934,14 +9934,15 @@ impl Touched {
         self.pairs.get_mut(number)
     }
 
-    fn add(&mut self, used: Used) -> &mut Used {
+    fn add(&mut self, used: Used) -> Result<()> {
+        self.pairs.try_reserve(1).map_err(|_| self.table.inner.memory.refused(0))?;
         self.pairs.push(used);
         if self.pairs.len() > FEW_USED {
             for number in self.numbers.len()..self.pairs.len() {
                 self.numbers.insert(self.pairs[number].key.to_vec(), number);
             }
         }
-        self.pairs.last_mut().expect("it was just added")
+        Ok(())
     }
 }
 
@@ -10078,7 +10079,7 @@ impl Transaction {
         check_key(key)?;
         if self.tables[at].used(key).is_none() {
             let Some((value, word)) = self.tables[at].read(key) else { return self.conflict() };
-            self.tables[at].add(Used { key: Bytes::of(key), read: Some(value), write: None });
+            self.tables[at].add(Used { key: Bytes::of(key), read: Some(value), write: None })?;
             if !self.remember(word) {
                 self.settle()?;
             }
@@ -10135,7 +10136,7 @@ impl Transaction {
         let (touched, write) = (&mut self.tables[at], Some(value.map(Bytes::of)));
         match touched.used(key) {
             Some(used) => used.write = write,
-            None => _ = touched.add(Used { key: Bytes::of(key), read: None, write }),
+            None => touched.add(Used { key: Bytes::of(key), read: None, write })?,
         }
         Ok(())
     }
