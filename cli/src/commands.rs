@@ -7,8 +7,8 @@ use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
-use twindex_durable::format::decode_codecs;
-use twindex_durable::twindex::{IndexKind, TableOptions};
+use twindex_durable::format::{decode_codecs, values_that_expire};
+use twindex_durable::twindex::{self, IndexKind, TableOptions};
 use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 
 use crate::bar;
@@ -233,6 +233,16 @@ impl Import<'_> {
     /// The table that a line is of. A new one has what the line says, or a hash index and text.
     fn table(&self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<Table, Failure> {
         const DEFAULT_CODEC: &str = "str";
+        if let (Some(keys), Some(values)) = (&line.keys, &line.values)
+            && values_that_expire(values).is_some()
+        {
+            // The values of the lines have their deadlines.
+            let index = line.index.as_deref().unwrap_or("hash").parse();
+            let index = index.map_err(|error: twindex::Error| wrong(error.to_string()))?;
+            let options = TableOptions::new(index).keys(keys).values(values);
+            let table = self.store.stored_table_with(&line.table, options);
+            return table.map_err(|error| wrong(error.to_string()));
+        }
         let there = self
             .store
             .find_table(&line.table)

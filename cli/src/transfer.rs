@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar};
 use twindex_cluster::{Error, Options, blocking};
+use twindex_durable::format::values_that_expire;
 use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Store, Table};
 
@@ -228,6 +229,12 @@ pub(crate) fn push(path: &Path, limit: Option<usize>, servers: &Servers) -> Done
     let (store, cluster) = (read(path, limit)?, servers.connect()?);
     for table in store.tables()? {
         let (keys, values) = table.codecs();
+        if values_that_expire(values).is_some() {
+            return Err(Failure::Other(format!(
+                "the pairs of table \"{}\" expire, and clusters have no such tables yet",
+                table.name()
+            )));
+        }
         let options = TableOptions::new(table.index()).keys(keys).values(values);
         let there = cluster.table_with(table.name(), options)?;
         same_codecs(table.name(), (keys, values), there.codecs())?;

@@ -103,6 +103,9 @@ fn store_of_every_codec(path: &Path) -> Store {
     let days = table("days", "iso-date", "msgpack");
     days.insert("1815-12-10", [0x91, 0x01]).unwrap();
     days.insert("1816-01-01", "text").unwrap();
+    let lent = store.expiring_table("lent", IndexKind::Hash).unwrap();
+    lent.upsert("for an hour", "v", Duration::from_hours(1)).unwrap();
+    lent.upsert("for ever", "v", None).unwrap();
     store.close().unwrap();
     Options::new().read_only(true).open(path).unwrap()
 }

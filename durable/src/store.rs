@@ -128,6 +128,12 @@ impl Store {
         Ok(self.wrap((id, table)))
     }
 
+    /// As [`table_with`](Self::table_with), also for a table whose pairs expire, as it is stored: for tools that copy tables.
+    #[doc(hidden)]
+    pub fn stored_table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
+        Ok(self.wrap(self.handle.table(name, options)?))
+    }
+
     /// The table called `name`, if there is one. Fails with [`Error::WrongExpiry`] where its pairs expire.
     pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
         self.core().check_open()?;

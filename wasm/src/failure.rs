@@ -19,9 +19,10 @@ pub(crate) const NO_ROOM: &str = "TWINDEX_NO_ROOM";
 pub(crate) const NO_CLOCK: &str = "TWINDEX_NO_CLOCK";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
 pub(crate) const ENDED: &str = "TWINDEX_ENDED";
+const NOT_SUPPORTED: &str = "TWINDEX_NOT_SUPPORTED";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 26] = [
+const CODES: [&str; 27] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -48,6 +49,7 @@ const CODES: [&str; 26] = [
     NO_ROOM,
     "TWINDEX_CONFLICT",
     ENDED,
+    NOT_SUPPORTED,
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -66,6 +68,8 @@ pub(crate) enum Failure {
     Closed { handle: u32 },
     /// A transaction that was committed.
     Ended,
+    /// A table whose pairs expire, which are stored with deadlines.
+    Expires,
     /// A verb that a cache or a transaction does not have.
     Lacks { of: &'static str },
     /// A handle of another kind than the call takes.
@@ -108,6 +112,7 @@ impl Failure {
             Self::Closed { .. } => CLOSED,
             Self::Kind { .. } | Self::Lacks { .. } => TYPE,
             Self::Ended => ENDED,
+            Self::Expires => NOT_SUPPORTED,
             Self::Outside { .. }
             | Self::NoBuffer { .. }
             | Self::Block { .. }
@@ -127,6 +132,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Engine(error) => error.fmt(f),
             Self::Closed { handle } => write!(f, "handle {handle} is closed, or was never open"),
+            Self::Expires => f.write_str("the pairs of this table expire, which this module does not do"),
             Self::Ended => f.write_str("the transaction has ended"),
             Self::Lacks { of } => write!(f, "a {of} has no such verb"),
             Self::Kind { handle, is, needs } => write!(f, "handle {handle} is a {is}, this needs a {needs}"),

@@ -23,6 +23,7 @@ use crate::objects;
 use crate::shared::{Shared, not_copied};
 use crate::source::Source;
 use crate::table::Table;
+use crate::table::expiring::ExpiringTable;
 
 /// How long to wait before looking again: at first, after changes came, and when none do. Signals are looked at then.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
@@ -67,8 +68,13 @@ impl View {
             .map_err(|cause| error::of_type_error(cause, "tables", "an iterable of tables or None", given))?;
         for item in items {
             let item = item?;
-            let table = Table::of(&item)?;
-            tables.insert(table.engine().name().to_owned(), table.seen_as().clone_ref(given.py()));
+            let (name, codecs) = if let Ok(table) = item.cast::<ExpiringTable>() {
+                (table.get().name(), table.get().seen_as())
+            } else {
+                let table = Table::of(&item)?;
+                (table.name(), table.seen_as())
+            };
+            tables.insert(name.to_owned(), codecs.clone_ref(given.py()));
         }
         Ok(Self { raw, tables: Some(tables) })
     }

@@ -191,8 +191,10 @@ def test_batches_and_transactions_say_that_they_have_no_expiring_tables() -> Non
 def test_the_feed_decodes_values_without_their_deadlines(path: Path) -> None:
     with twindex.open(path) as store:
         before = store.position
-        store.table("lent", values="int", expires=True).upsert("a", 7, ttl=60)
-        feed = store.changes(before)
+        lent = store.table("lent", values="int", expires=True)
+        lent.upsert("a", 7, ttl=60)
+        store.table("plain")["b"] = "2"
+        feed = store.changes(before, tables=[lent])
         batches = [feed.wait(30), feed.wait(30)]
         [change] = [change for batch in batches if batch for change in batch.changes if change.kind == "put"]
         assert (change.table, change.key, change.value) == ("lent", "a", 7)

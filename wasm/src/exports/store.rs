@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use twindex::{IndexKind, Store, Table, TableOptions};
-use twindex_format::{Dump, tables_of, write_tables};
+use twindex_format::{Dump, tables_of, values_that_expire, write_tables};
 
 use crate::answer;
 use crate::block;
-use crate::failure::Failed;
+use crate::failure::{Failed, Failure};
 use crate::handles::{Handles, Object, Of, wrong_kind};
 use crate::journal::Log;
 use crate::reserve;
@@ -94,6 +94,12 @@ fn open(
     options: TableOptions<'_>,
 ) -> Result<i32, Failed> {
     reserve::ensure_object()?;
+    // What this module wrote would have no deadline.
+    let check = |values: &str| match values_that_expire(values) {
+        None => Ok(()),
+        Some(_) => Err(Failure::Expires),
+    };
+    check(options.codecs().1)?;
     let object = match handles.object(owner)? {
         Object::Store { store, journal } => {
             if let Some(journal) = journal
@@ -103,16 +109,19 @@ fn open(
                 log.expect_in(journal, 0)?;
             }
             let table = store.table_with(name, options)?;
+            check(table.codecs().1)?;
             let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
             Object::Table { of: Of { store: owner, within: owner }, table, logged }
         }
         Object::Snapshot { of, snapshot, .. } => {
             let table = snapshot.table(name)?.as_table().clone();
+            check(table.codecs().1)?;
             options.check(&table)?;
             Object::Table { of: Of { within: owner, ..*of }, table, logged: None }
         }
         Object::Transaction { of, transaction } => {
             let table = transaction.table(name)?;
+            check(table.codecs().1)?;
             options.check(&table)?;
             Object::Part { of: Of { within: owner, ..*of }, table, transaction: Rc::clone(transaction) }
         }

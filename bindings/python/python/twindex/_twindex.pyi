@@ -138,7 +138,7 @@ def changes(
     path: StrOrBytesPath,
     position: str | None = None,
     *,
-    tables: Iterable[Table[Any, Any]] | None = None,
+    tables: Iterable[_Stored[Any, Any, Any, Any]] | None = None,
     raw: bool = False,
 ) -> Changes: ...
 def check(
@@ -324,7 +324,7 @@ class Store(_Context):
         self,
         position: str | None = None,
         *,
-        tables: Iterable[Table[Any, Any]] | None = None,
+        tables: Iterable[_Stored[Any, Any, Any, Any]] | None = None,
         raw: bool = False,
     ) -> Changes: ...
     def stats(self) -> _Stats: ...

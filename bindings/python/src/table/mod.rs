@@ -212,7 +212,7 @@ macro_rules! table {
 
             /// The name it has in its store.
             #[getter]
-            fn name(&self) -> &str {
+            pub(crate) fn name(&self) -> &str {
                 self.engine.name()
             }
 
