@@ -159,8 +159,11 @@ impl Handle {
     /// [late](crate::table::Table::tell_late).
     #[inline]
     pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {
-        let writer = self.writer(bytes)?;
-        Ok(if writer.logged.is_some() || writer.teller.is_heard() { Some(writer) } else { None })
+        if self.0.logged().is_none() && !self.0.watches.any() {
+            self.0.check_writable()?;
+            return Ok(None);
+        }
+        self.writer(bytes).map(Some)
     }
 
     /// Tries to write the file anew, where that is what writers are refused for.
