@@ -73,6 +73,16 @@ impl FromPyObject<'_, '_> for Count {
     }
 }
 
+/// A number that is more than zero.
+pub(crate) fn positive(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<usize>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    let number = given.cast::<PyInt>().map_err(|_| error::wrong_type(name, "an int or None", given))?;
+    match number.extract() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(error::option(format!("{name} is out of range: {}", shown(given)))),
+    }
+}
+
 /// A pair's place in the order of the keys, counted from the end where it is negative.
 #[derive(Clone, Copy)]
 pub(crate) struct Position(pub(crate) isize);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
@@ -180,11 +181,14 @@ fn change_class(py: Python<'_>) -> Result<&Bound<'_, PyAny>> {
 
 /// A timeout that was given in seconds.
 pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> Result<Duration> {
-    let seconds = timeout
-        .extract::<f64>()
-        .map_err(|cause| error::of_type_error(cause, "timeout", "a number of seconds or None", timeout))?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| error::option(format!("timeout is out of range: {}", error::shown(timeout))))
+    let out_of_range = || error::option(format!("timeout is out of range: {}", error::shown(timeout)));
+    let seconds = timeout.extract::<f64>().map_err(|cause| {
+        if cause.is_instance_of::<PyOverflowError>(timeout.py()) {
+            return out_of_range();
+        }
+        error::of_type_error(cause, "timeout", "a number of seconds or None", timeout)
+    })?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| out_of_range())
 }
 
 /// A position that was given as text.

@@ -5,10 +5,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{Watch, WatchOptions, Watched};
 
+use crate::arguments::positive;
 use crate::cache::computing::Call;
 use crate::changes::{seconds, show_change, show_lost};
 use crate::codec::Codecs;
@@ -121,16 +121,6 @@ impl Watching {
     }
 }
 
-/// A bound of the queue.
-fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<usize>> {
-    let Some(given) = given else { return Ok(None) };
-    let number = given.cast::<PyInt>().map_err(|_| error::wrong_type(name, "an int or None", given))?;
-    match number.extract() {
-        Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(error::option(format!("{name} is out of range: {}", error::shown(given)))),
-    }
-}
-
 /// Gives the class of a table `watch`.
 macro_rules! watches {
     ($class:ident) => {
@@ -162,10 +152,10 @@ macro_rules! watches {
                 let table = self.open()?;
                 let prefix = prefix.map(|prefix| self.seen_as().keys.prefix(prefix)).transpose()?;
                 let mut options = WatchOptions::new();
-                if let Some(changes) = bound("max_changes", max_changes)? {
+                if let Some(changes) = positive("max_changes", max_changes)? {
                     options = options.max_changes(changes);
                 }
-                if let Some(bytes) = bound("capacity", capacity)? {
+                if let Some(bytes) = positive("capacity", capacity)? {
                     options = options.capacity(bytes);
                 }
                 let prefix = prefix.as_ref().map_or(&[][..], |prefix| prefix.as_ref());

@@ -170,6 +170,8 @@ def test_feed_gives_what_is_there_and_what_comes(path: Path) -> None:
             for timeout in (-1, float("nan"), float("inf")):
                 with pytest.raises(twindex.OptionError, match="timeout is out of range"):
                     await changes.wait(timeout)
+            with pytest.raises(twindex.ArgumentTypeError, match="timeout must be a number of seconds"):
+                await changes.wait("1")  # type: ignore[arg-type]
             waiting = asyncio.create_task(changes.wait())
             await asyncio.sleep(0.001)
             await changes.close()

@@ -107,8 +107,9 @@ def test_wrong_columns_are_named_and_nothing_of_their_batch_is_written() -> None
         for use in (other.to_arrow, lambda other=other: other.from_arrow(pa.table({"key": [], "value": []}))):
             with pytest.raises(twindex.ArgumentTypeError, match='have no type of Arrow: see them as "bytes"'):
                 use()
-    with pytest.raises(twindex.OptionError, match="batch_size is out of range: 0"):
-        table.to_arrow(batch_size=0)
+    for size in (0, -1, 1 << 70):
+        with pytest.raises(twindex.OptionError, match=f"batch_size is out of range: {size}"):
+            table.to_arrow(batch_size=size)
     store.table("t", keys="bytes", values="bytes")[b"\xff"] = b"1"
     with pytest.raises(twindex.EncodingError, match="the key is not UTF-8"):
         table.to_arrow().read_all()

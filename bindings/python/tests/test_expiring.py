@@ -39,6 +39,15 @@ def test_no_read_returns_an_expired_pair(lent: ExpiringTable[str, int]) -> None:
     assert dict(lent) == dict(lent.items()) == left
     assert lent == left
     assert sorted(lent) == ["c", "d"]
+    keys, pairs = lent.keys(), lent.items()
+    assert keys == left.keys()
+    assert pairs == left.items()
+    assert keys <= left.keys() <= keys
+    assert not keys < left.keys()
+    assert not keys > left.keys()
+    assert keys > {"c"}
+    assert keys < {"c", "d", "e"}
+    assert (keys == ["c", "d"], keys != {"c", "e"}) == (False, True)
     assert sorted(lent.values()) == [3, 4]
     assert lent.get("a", 9) == 9
     assert "a" not in lent

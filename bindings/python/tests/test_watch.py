@@ -80,7 +80,7 @@ def test_wrong_arguments_are_errors_that_name_them(path: Path) -> None:
         users.watch(max_changes="many")
     with pytest.raises(twindex.OptionError, match="int keys have no prefix"):
         store.table("ints", keys="int").watch(1)
-    for timeout in (float("nan"), -1):
+    for timeout in (float("nan"), -1, 10**400):
         with pytest.raises(twindex.OptionError, match="timeout is out of range"):
             users.watch().wait(timeout)
     with pytest.raises(TypeError, match="pickled"):
@@ -162,6 +162,22 @@ def test_async_for_gives_what_threads_write_and_ends_with_the_store(path: Path) 
         return read
 
     assert asyncio.run(asyncio.wait_for(read(), 60)) == list(range(100))
+
+
+def test_other_tasks_have_their_turn_while_there_is_always_a_next_change() -> None:
+    users = twindex.Store().table("users", values="int")
+    watch = users.watch()
+
+    async def main() -> None:
+        other = asyncio.ensure_future(asyncio.sleep(0))
+        for number in range(1000):
+            users["ada"] = number
+            assert (await anext(watch)).value == number
+            if other.done():
+                return
+        raise AssertionError("no other task ran")
+
+    asyncio.run(main())
 
 
 def test_a_cancelled_task_loses_no_change_and_leaves_the_watch_to_others() -> None:

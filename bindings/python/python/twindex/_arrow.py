@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import ArgumentTypeError, OptionError
+from .errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,6 @@ def _pyarrow() -> Any:
 def to_arrow(scan: Scan[Any], types: tuple[str, str], size: int) -> Any:
     """What `Table.to_arrow` makes of an iterator over pairs."""
     pa = _pyarrow()
-    if size < 1:
-        raise OptionError(f"batch_size is out of range: {size}")
     fields = [
         pa.field(name, getattr(pa, kind)(), nullable=False)
         for name, kind in zip(("key", "value"), types, strict=True)

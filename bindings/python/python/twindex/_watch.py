@@ -22,6 +22,10 @@ def _wake(loop: asyncio.AbstractEventLoop, woken: asyncio.Future[None]) -> None:
     loop.call_soon_threadsafe(end)
 
 
+# So many changes are given one after another before other tasks of the loop have their turn.
+_IN_A_ROW = 64
+
+
 @final
 class Watch(Iterator["Change"], AsyncIterator["Change"]):
     """The changes of a table's keys, as this process makes them. `Table.watch` makes one.
@@ -42,11 +46,12 @@ class Watch(Iterator["Change"], AsyncIterator["Change"]):
     put user:ada 1815
     """
 
-    __slots__ = ("__weakref__", "_is_awaited", "_native")
+    __slots__ = ("__weakref__", "_in_a_row", "_is_awaited", "_native")
 
     def __init__(self, native: _Watch, /) -> None:
         self._native = native
         self._is_awaited = False
+        self._in_a_row = 0
 
     def poll(self) -> Change | None:
         """The next change if there is one already, or None."""
@@ -80,6 +85,10 @@ class Watch(Iterator["Change"], AsyncIterator["Change"]):
         loop = asyncio.get_running_loop()
         self._is_awaited = True
         try:
+            self._in_a_row += 1
+            if self._in_a_row >= _IN_A_ROW:
+                self._in_a_row = 0
+                await asyncio.sleep(0)
             while True:
                 has_ended = self._native.ended
                 woken = loop.create_future()

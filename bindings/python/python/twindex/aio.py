@@ -24,11 +24,12 @@ import math
 from collections import deque
 from importlib import import_module
 from time import monotonic
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from . import _tasks, _transactions, _twindex
 from ._connect import cluster
-from .errors import ConflictError, OptionError
+from .errors import ArgumentTypeError, ConflictError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -239,6 +240,9 @@ class Changes:
 
     async def wait(self, timeout: float | None = None) -> ChangeSet | None:
         """The next batch; waits for it, for so many seconds at most, and then is None."""
+        if not isinstance(timeout, (int, float, NoneType)):
+            kind = type(timeout).__name__
+            raise ArgumentTypeError(f"timeout must be a number of seconds or None, not {kind}: {timeout!r}")
         if timeout is not None and not 0 <= timeout < math.inf:
             raise OptionError(f"timeout is out of range: {timeout}")
         end, pause = math.inf if timeout is None else monotonic() + timeout, _PAUSES[0]

@@ -257,21 +257,22 @@ macro_rules! table_reads {
                 /// `scan` and `items` give them; of a snapshot's table they are those of one moment. "str" and "json" are
                 /// strings, "bytes" binary, "int" integers; see any other codec as "bytes".
                 #[pyo3(
-                    signature = (*, batch_size=Count(65_536), **range),
+                    signature = (*, batch_size=None, **range),
                     text_signature = "($self, *, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=False, limit=None, batch_size=65536)"
                 )]
                 fn to_arrow<'py>(
                     slf: &Bound<'py, Self>,
-                    batch_size: Count,
+                    batch_size: Option<&Bound<'py, PyAny>>,
                     range: Option<&Bound<'py, pyo3::types::PyDict>>,
                 ) -> Result<Bound<'py, PyAny>> {
                     let (py, types) = (slf.py(), slf.get()._arrow_types()?);
+                    let rows = crate::arguments::positive("batch_size", batch_size)?.unwrap_or(65_536);
                     let scan = match range {
                         Some(_) => slf.call_method("scan", (), range)?,
                         None => slf.get().iterate(py, Yields::Pairs)?.into_any(),
                     };
                     let arrow = py.import("twindex._arrow")?;
-                    Ok(arrow.getattr("to_arrow")?.call1((scan, types, batch_size.0))?)
+                    Ok(arrow.getattr("to_arrow")?.call1((scan, types, rows))?)
                 }
 
                 /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
