@@ -11,6 +11,9 @@ import { readBoolean, readCount, readOptions, readSignal } from './shared/option
 
 const OPTIONS = ['maxChanges', 'capacity', 'signal', 'ref']
 
+/** After so many changes without a pause the event loop gets a turn. Writers in other threads may be quicker than the reader. */
+const AT_ONCE = 1000
+
 /** A timer takes no longer time. */
 const LONGEST_MS = 2 ** 31 - 1
 
@@ -31,6 +34,8 @@ export class Watch {
   #ref
   #block
   #isEnded = false
+  /** How many were given since the event loop had a turn. */
+  #given = 0
   /** Settles when all calls before have. */
   #last = Promise.resolve()
 
@@ -121,12 +126,17 @@ export class Watch {
         this.#throwIfAborted()
         const change = this.poll()
         const left = end - performance.now()
+        if (change !== undefined && ++this.#given === AT_ONCE) {
+          this.#given = 0
+          await new Promise(setImmediate)
+        }
         if (change !== undefined || this.#isEnded || left <= 0) return change
         const timer =
           left === Number.POSITIVE_INFINITY ? undefined : setTimeout(wake, Math.min(left, LONGEST_MS))
         if (!this.#ref) timer?.unref()
         await woken(numberOf(this.#handle), this.#ref)
         clearTimeout(timer)
+        this.#given = 0
       }
     } finally {
       stop?.()

@@ -111,6 +111,21 @@ test('waiting ends at a time, a signal, close and a break', async () => {
   await users.watch()[Symbol.asyncDispose]()
 })
 
+test('a watch that always has a next change lets the event loop run', async () => {
+  const numbers = new Store().table('numbers', { keys: 'int', values: 'int' })
+  const watch = numbers.watch()
+  for (let key = 0; key < 3000; key++) numbers.set(key, key)
+  let turns = 0
+  const count = () => {
+    turns++
+    timer = setImmediate(count)
+  }
+  let timer = setImmediate(count)
+  for (let left = 3000; left > 0; left--) assert.equal((await watch.next()).value.key, 3000 - left)
+  clearImmediate(timer)
+  assert.ok(turns >= 2, `${turns}`)
+})
+
 test('another thread wakes a watch', async () => {
   const store = new Store({ shared: 'watched' })
   const numbers = store.table('numbers', { keys: 'int', values: 'int' })
