@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Bound;
 
 use twindex::{IndexKind, Store, Table};
+use twindex_format::values_that_expire;
 
 use crate::Component;
 use crate::bindings::exports::wasi::keyvalue::atomics::{self, CasError, GuestCas};
@@ -40,7 +41,13 @@ impl store::Guest for Component {
     type Bucket = Bucket;
 
     fn open(identifier: String) -> Result<store::Bucket> {
-        Ok(store::Bucket::new(Bucket(buckets().table(&identifier, IndexKind::Sorted)?)))
+        let table = buckets().table(&identifier, IndexKind::Sorted)?;
+        if values_that_expire(table.codecs().1).is_some() {
+            return Err(Error::Other(
+                "the pairs of this table expire, which this component does not do".into(),
+            ));
+        }
+        Ok(store::Bucket::new(Bucket(table)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Bound;
 
 use twindex::Write;
-use twindex_format::{Dump, limit_while_loading, name_limit, tables_of, write_tables};
+use twindex_format::{Dump, limit_while_loading, name_limit, tables_of, values_that_expire, write_tables};
 
 use crate::Component;
 use crate::bindings::exports::twindex::engine::stores::{
@@ -109,7 +109,7 @@ impl GuestStore for Store {
     }
 
     fn table(&self, name: String, index: Index) -> Result<stores::Table> {
-        Ok(stores::Table::new(Table(self.0.table(&name, index.into())?)))
+        plain(self.0.table(&name, index.into())?)
     }
 
     fn table_with(&self, name: String, options: TableOptions) -> Result<stores::Table> {
@@ -120,7 +120,7 @@ impl GuestStore for Store {
         if let Some(values) = &options.values {
             asked = asked.values(values);
         }
-        Ok(stores::Table::new(Table(self.0.table_with(&name, asked)?)))
+        plain(self.0.table_with(&name, asked)?)
     }
 
     fn tables(&self) -> Vec<(String, Index)> {
@@ -165,7 +165,7 @@ pub(crate) struct Snapshot(twindex::Snapshot);
 
 impl GuestSnapshot for Snapshot {
     fn table(&self, name: String) -> Result<stores::Table> {
-        Ok(stores::Table::new(Table(self.0.table(&name)?.as_table().clone())))
+        plain(self.0.table(&name)?.as_table().clone())
     }
 
     fn tables(&self) -> Vec<(String, Index)> {
@@ -177,6 +177,15 @@ impl GuestSnapshot for Snapshot {
         write_tables(&tables_of(&self.0), 0, &mut dump, &mut |_| ())?;
         Ok(dump)
     }
+}
+
+/// A table, unless its pairs expire: what this component wrote would have no deadline.
+fn plain(table: twindex::Table) -> Result<stores::Table> {
+    if values_that_expire(table.codecs().1).is_some() {
+        let message = "the pairs of this table expire, which this component does not do";
+        return Err(Error { code: "TWINDEX_NOT_SUPPORTED".into(), message: message.into() });
+    }
+    Ok(stores::Table::new(Table(table)))
 }
 
 pub(crate) struct Transaction(RefCell<Option<twindex::Transaction>>);
