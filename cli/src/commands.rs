@@ -133,7 +133,7 @@ pub(crate) fn export(path: &Path, limit: Option<usize>, output: Option<&Path>, o
         None => store.tables()?,
         Some(name) => {
             let missing = || Failure::Other(format!("{}: there is no table \"{name}\"", path.display()));
-            vec![store.find_table(name)?.ok_or_else(missing)?]
+            vec![store.tables()?.into_iter().find(|table| table.name() == name).ok_or_else(missing)?]
         }
     };
     let Some(target) = output else {

@@ -24,6 +24,9 @@ impl Failure {
                 if error.code() == "TWINDEX_MEMORY_LIMIT" {
                     tell("`--memory-limit` allows more: do so if you know where the file comes from");
                 }
+                if matches!(error, Error::WrongExpiry { expires: true, .. }) {
+                    tell("`export` and `import` alone take tables whose pairs expire");
+                }
                 if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
             }
             Self::Cache(twindex_cache::Error::Corrupt { offset, what }) => {

@@ -133,6 +133,9 @@ fn export_writes_every_codec() {
     fs::write(&lines, exported).unwrap();
     twindex(&[&"import", &new, &lines]).expect(0);
     assert_same(&new, &store);
+    assert_eq!(twindex(&[&"export", &path, &"--table", &"lent"]).expect(0).out.lines().count(), 3);
+    let refused = twindex(&[&"get", &path, &"lent", &"for ever"]).expect(1);
+    assert!(refused.err.contains("`export` and `import` alone"), "{}", refused.err);
 }
 
 /// A file from Python, opened without naming its codecs.

@@ -45,6 +45,15 @@ macro_rules! flags {
 
 flags!(create, existing, raw, read_only, reverse);
 
+/// A flag that may be None.
+pub(crate) fn expires(object: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    if object.is_none() {
+        return Ok(None);
+    }
+    let expires = object.extract();
+    Ok(Some(expires.map_err(|cause| error::of_type_error(cause, "expires", "bool or None", object))?))
+}
+
 /// What to add to a value.
 #[derive(Clone, Copy)]
 pub(crate) struct Amount(pub(crate) i64);

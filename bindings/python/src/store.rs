@@ -119,7 +119,7 @@ impl Store {
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::create)] create: bool,
-        expires: Option<bool>,
+        #[pyo3(from_py_with = arguments::expires)] expires: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
         check_memory()?;
         let (py, shared) = (slf.py(), &slf.get().0);

@@ -83,6 +83,7 @@ MISUSES: dict[type[twindex.Error | TypeError | IndexError], list[tuple[Callable[
         (lambda: BYTES.scan(reverse=1), "reverse must be bool, not int: 1"),
         (lambda: BYTES.irange(reverse="no"), "reverse must be bool, not str: 'no'"),
         (lambda: STORE_OF().table("q", create=1), "create must be bool, not int: 1"),
+        (lambda: STORE_OF().table("q", expires=1), "expires must be bool or None, not int: 1"),
         (lambda: STORE_OF().changes(raw=1), "raw must be bool, not int: 1"),
         (lambda: CHANGES("x", raw=[]), "raw must be bool, not list"),
         (lambda: OPEN("x", read_only=None), "read_only must be bool, not NoneType: None"),
