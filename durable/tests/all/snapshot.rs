@@ -273,10 +273,11 @@ fn uses_that_cannot_be_are_errors_and_write_nothing() {
 #[test]
 fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing() {
     const KEYS: u32 = 10_000;
-    for with_snapshot in [true, false] {
+    // One table at a time: of two, one may take the room that the other needs for its replaced values.
+    for (with_snapshot, of) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
         let (_folder, path) = folder();
         let store = open_by_hand(&path, LOGGED[0]);
-        let tables = accounts(&store);
+        let table = &accounts(&store)[of];
         // A thread that reads what was replaced may delay its reuse. Nothing is kept for a snapshot then.
         let is_delayed = |written: &Result<()>| {
             let limit =
@@ -287,22 +288,18 @@ fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing()
             let until = Instant::now() + Duration::from_mins(1);
             (0..KEYS).step_by(50).try_for_each(|from| {
                 let pairs: Vec<_> = (from..from + 50).map(|key| (key.to_be_bytes(), [round; 100])).collect();
-                tables.iter().try_for_each(|table| {
-                    loop {
-                        match table.upsert_many(&pairs) {
-                            delayed if is_delayed(&delayed) => {
-                                assert!(Instant::now() < until, "memory for round {round}: {delayed:?}");
-                                thread::yield_now();
-                            }
-                            written => break written,
-                        }
+                loop {
+                    match table.upsert_many(&pairs) {
+                        delayed if is_delayed(&delayed) && Instant::now() < until => thread::yield_now(),
+                        written => break written,
                     }
-                })
+                }
             })
         };
         write(0).unwrap();
         write(1).unwrap();
-        store.set_memory_limit(Some(store.memory() * 3 / 2));
+        let has = store.memory();
+        store.set_memory_limit(Some(has + if with_snapshot { has / 8 } else { has / 2 }));
         if with_snapshot {
             let _snapshot = store.snapshot().unwrap();
             let refused = write(2).unwrap_err();
@@ -320,7 +317,7 @@ fn limit_names_what_snapshots_keep_and_a_compaction_at_the_limit_keeps_nothing()
             });
             let written: Result<()> = (0..10).try_for_each(write);
             ended.store(true, Relaxed);
-            written.unwrap();
+            written.expect("memory for each round within a minute");
         });
     }
 }
