@@ -134,7 +134,7 @@ impl Dist {
         self.platform.0.ends_with("musl")
     }
 
-    /// Rust links programs for musl statically unless told, and a module cannot be static.
+    /// Rust links programs for musl statically by default, and a module cannot be static.
     fn dynamic<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         if self.is_musl() {
             let triple = self.platform.0.to_uppercase().replace('-', "_");

@@ -2,7 +2,7 @@
 //
 //   node scripts/build.js [--dev] [FOLDER]
 //
-// FOLDER is this package unless told. `--dev` builds without optimising.
+// FOLDER is this package by default. `--dev` builds without optimising.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -173,7 +173,7 @@ impl KeyValue {
         self.limit("max_bytes", bucket, |quota| quota.limit(None, Some(bytes)))
     }
 
-    /// How many handles of buckets, tables and swaps one instance may hold: 1,024 unless told. One more is
+    /// How many handles of buckets, tables and swaps one instance may hold: 1,024 by default. One more is
     /// `TWINDEX_TOO_MANY_HANDLES`.
     #[must_use]
     pub fn max_handles(mut self, handles: usize) -> Self {
