@@ -99,7 +99,7 @@ export type ErrorCode =
   | 'TWINDEX_TYPE'
   /** An unknown or conflicting option, or a number out of range. A `RangeError`. */
   | 'TWINDEX_RANGE'
-  /** A value has no form in the table's codec, as a lone surrogate has none, or bytes cannot be shown in it. */
+  /** The table's codec cannot encode a value, such as a lone surrogate, or cannot decode the stored bytes. */
   | 'TWINDEX_ENCODING'
   /** The store was closed, or the batch has ended. */
   | 'TWINDEX_CLOSED'
@@ -187,7 +187,7 @@ export class TwindexError extends Error {
   readonly path?: string
   /** Of `TWINDEX_IN_USE`: the process that has the file. */
   readonly pid?: number
-  /** Of `TWINDEX_POSITION_GONE`: the position that was asked for, and the oldest that the file has. */
+  /** Of `TWINDEX_POSITION_GONE`: the position of the call, and the oldest that the file has. */
   readonly position?: string
   readonly oldest?: string
   /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */
@@ -651,7 +651,7 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
   ttl(key: Input<K>): number | undefined
   /** The same, with 0 where it is absent, as in lru-cache. */
   getRemainingTTL(key: Input<K>): number
-  /** Gives the pair so many milliseconds from now on, or the cache's `ttl`; whether the key was there. */
+  /** Gives the pair a new time to live in milliseconds, or the cache's `ttl`. Returns whether the key was present. */
   touch(key: Input<K>, ttl?: number): boolean
 
   /** Adds the pair where the key is absent; whether it was. */

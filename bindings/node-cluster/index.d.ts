@@ -54,9 +54,9 @@ interface Opening<K extends KeyCodec, V extends ValueCodec> {
 export interface ConnectOptions {
   /** What every key in the servers begins with: `tw` by default. */
   namespace?: string
-  /** Keeps so many bytes of pairs in this process, which the servers keep true. */
+  /** Caches up to this many bytes of pairs in this process; the servers invalidate them. */
   nearCache?: number
-  /** How long such a pair is shown at most: 60,000 by default. */
+  /** How long such a pair lives at most: 60,000 by default. */
   longestLife?: number
   /** How long a server may take for a command: 2,000 by default. */
   timeout?: number
@@ -84,7 +84,7 @@ export interface ConnectOptions {
 }
 
 export interface WriteOptions {
-  /** The pair expires after so many milliseconds, never with `Infinity`. Pairs of sorted tables do not expire. */
+  /** The pair expires after this many milliseconds, never with `Infinity`. Pairs of sorted tables do not expire. */
   ttl?: number
 }
 

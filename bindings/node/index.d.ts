@@ -98,7 +98,7 @@ export interface OpenOptions {
 }
 
 export interface SignalOptions {
-  /** Rejects the promise once it aborts. What was begun goes on. */
+  /** Rejects the promise once it aborts. Work that has begun goes on. */
   signal?: AbortSignal | undefined
 }
 
@@ -110,7 +110,7 @@ export interface Progress {
 }
 
 export interface LaterOptions extends SignalOptions {
-  /** Is told now and then how far it has come, and at the end. What it throws rejects the promise. */
+  /** Gets the progress now and then, and at the end. An exception from it rejects the promise. */
   progress?: ((progress: Progress) => void) | undefined
 }
 
@@ -182,7 +182,7 @@ export interface ChangeSet {
 export class Changes implements AsyncIterableIterator<ChangeSet> {
   private constructor()
 
-  /** Where to go on, behind what was given; `undefined` before the first batch of a file that is read from its start. */
+  /** The position after the last batch; `undefined` before the first batch of a file that is read from its start. */
   readonly position: string | undefined
   /** The store that it is of; `undefined` once it ended. */
   readonly store: Store | undefined
@@ -190,7 +190,7 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
   next(): Promise<IteratorResult<ChangeSet, undefined>>
   /** The next batch if it is there already, or `undefined`. */
   poll(): Promise<ChangeSet | undefined>
-  /** The next batch, or `undefined` where none came for so many milliseconds. */
+  /** The next batch, or `undefined` if none comes within this many milliseconds. */
   wait(timeout?: number): Promise<ChangeSet | undefined>
   /** Ends the iteration, and the calls that wait. */
   close(): void
@@ -200,7 +200,7 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
 }
 
 export interface WatchOptions {
-  /** The most changes that it keeps for you: by default 16,384. What finds it full is counted, and comes as `lost`. */
+  /** The most changes that it holds for you: by default 16,384. Changes beyond are counted, and come as `lost`. */
   maxChanges?: number | undefined
   /** The most bytes of these changes: by default 16 MiB. */
   capacity?: number | undefined
@@ -210,7 +210,7 @@ export interface WatchOptions {
   ref?: boolean | undefined
 }
 
-/** What a watch gives. After `lost`, which says how many changes are missing, read the table anew. */
+/** A change of a watch. After `lost`, which counts the missing changes, read the table anew. */
 export type Watched<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> = { readonly table: string } & (
   | { readonly kind: 'put'; readonly key: Output<K>; readonly value: Output<V> }
   | { readonly kind: 'delete'; readonly key: Output<K> }
@@ -230,7 +230,7 @@ export class Watch<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   next(): Promise<IteratorResult<Watched<K, V>, undefined>>
   /** The next change if it is there already, or `undefined`. */
   poll(): Watched<K, V> | undefined
-  /** The next change, or `undefined` where none came for so many milliseconds. */
+  /** The next change, or `undefined` if none comes within this many milliseconds. */
   wait(timeout?: number): Promise<Watched<K, V> | undefined>
   /** Ends the iteration, and the calls that wait. */
   close(): void
@@ -274,7 +274,7 @@ export interface Stats {
   /** Bytes of the file's dump, and of the log behind it. */
   dumpBytes: number
   logBytes: number
-  /** Of these, the bytes that are not yet on disk, and for how many milliseconds the first of them. */
+  /** The bytes of these that are not yet on disk, and for how many milliseconds the oldest of them. */
   unsyncedBytes: number
   unsyncedFor: number | undefined
   /** How often the log was put on disk since the store was opened, and when it was last. */
@@ -283,14 +283,14 @@ export interface Stats {
   /** How often the file was written anew, and whether it is being. */
   compactions: number
   compacting: boolean
-  /** Why the last compaction in the background came to nothing, or why nothing can be written, if so. */
+  /** Why the last compaction in the background failed, and why writes fail, if they do. */
   compactionError: string | undefined
   logError: string | undefined
   /** Where the last change is in the store's history, if the file has a log. */
   position: string | undefined
   /**
-   * Of a store that was opened with `readOnly`: the bytes of the file that were not read yet, as it was before a refresh that is
-   * at work; when all that there was had been read; why `follow` does not keep up, if so.
+   * Of a store that was opened with `readOnly`: the bytes of the file that were not read yet, as of the last refresh; when all
+   * were read; why `follow` fails, if it does.
    */
   behindBytes: number
   refreshed: Date | undefined
@@ -327,7 +327,7 @@ export class Store {
   readonly path: string | undefined
   readonly durability: Durability
   readonly readOnly: boolean
-  /** What a power cut had left unfinished at the end of the file when it was opened, and was cut off. */
+  /** The incomplete last write that was cut off when the file was opened after a crash. */
   readonly torn: Place | undefined
   stats(): Stats
 

@@ -29,12 +29,12 @@ import type {
 
 /**
  * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
- * second; with `none` after `flush` and `close`. In `opfs` a change outlives the tab in any case. Where writing to the disk fails, the
- * call that asked for it fails; in `indexeddb` the next one.
+ * second; with `none` after `flush` and `close`. In `opfs` a change always outlives the tab. If writing to the disk fails, that
+ * call fails; in `indexeddb` the next one.
  */
 export type Durability = 'none' | 'everysec' | 'always'
 
-/** `opfs` is the origin's private file system, in workers alone; `indexeddb` is there in windows too, and writes later. */
+/** `opfs` is the origin's private file system, only in workers; `indexeddb` works in windows too, and writes later. */
 export type Storage = 'opfs' | 'indexeddb'
 
 export interface KeepOptions {
@@ -42,20 +42,20 @@ export interface KeepOptions {
   durability?: Durability | undefined
   /** The bytes that the store may hold. */
   memoryLimit?: number | null | undefined
-  /** A view of what the tab that leads has written until now. Any number of tabs may have one. */
+  /** Opens the store as the tab that has it has written it so far. Any number of tabs may do so. */
   readOnly?: boolean | undefined
   /** Where the module is, as for `load`. */
   source?: Source | Promise<Source> | undefined
   /**
-   * `opfs` where it can be used, else `indexeddb`. A store is in one of them: name it where a window and a worker open the same
-   * store, since windows have `indexeddb` alone.
+   * `opfs` if it can be used, else `indexeddb`. A store is in one of them: name it if a window and a worker open the same
+   * store, since windows have only `indexeddb`.
    */
   storage?: Storage | undefined
-  /** Waits until no other tab or worker leads, instead of failing with `TWINDEX_IN_USE`. */
+  /** Waits until no other tab or worker has the store, instead of failing with `TWINDEX_IN_USE`. */
   wait?: boolean | undefined
 }
 
-/** What was cut off the end of a file, which a crash had left in the middle of a record. */
+/** The incomplete last record that a crash left, and that was cut off the file. */
 export interface Torn {
   readonly offset: number
   readonly bytes: number
@@ -65,9 +65,9 @@ export interface KeptStore extends Store {
   readonly readOnly: boolean
   readonly storage: Storage
   readonly torn: Torn | undefined
-  /** Puts what was written until now on the disk. `closeSync` cannot wait for that in `indexeddb`; `close` then tells how it went. */
+  /** Puts all earlier writes on the disk. `closeSync` cannot wait for that in `indexeddb`; a later `close` reports the outcome. */
   flush(): Promise<void>
-  /** Begins a new file, without what was replaced and deleted. Writes may go on meanwhile. A file that has grown far does so by itself. */
+  /** Begins a new file, without replaced and deleted pairs. Writes may go on meanwhile. A file that has grown large does so by itself. */
   compact(): Promise<void>
 }
 
@@ -90,8 +90,8 @@ type Later<T, Name extends keyof T> = {
 }
 
 /**
- * A table of a connected store. It reads the tab's own copy, at once. Writes are promises that are kept once the tab or worker that has
- * the file has written them. What `set`, `upsert` and `delete` write shows here at once, and goes away again if the promise is rejected.
+ * A table of a connected store. Reads are from the tab's own copy, at once. Writes return promises that resolve once the holder has written
+ * them to the file. This tab sees `set`, `upsert` and `delete` at once, and loses them again if the promise is rejected.
  */
 export interface ConnectedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
@@ -155,7 +155,7 @@ export interface PlaceOptions {
   storage?: Storage | undefined
 }
 
-/** The names of the stores that the browser keeps, in order. */
+/** The sorted names of the stores in one storage of this origin. */
 export function list(options?: PlaceOptions): Promise<string[]>
 
 /** Removes a store with all its files, damaged or not: whether there was one. `TWINDEX_IN_USE` where it is open for writing. */
@@ -176,7 +176,7 @@ export interface ExportOptions extends PlaceOptions {
   source?: Source | Promise<Source> | undefined
 }
 
-/** The bytes of the store's `.twx` file as they are, damaged or not, whether it is open or not: what every other host opens. */
+/** The bytes of the store's `.twx` file as they are, damaged or not, open or not. Every other host opens them. */
 export function exportFile(name: string, options?: ExportOptions): Promise<Uint8Array<ArrayBuffer>>
 
 /**
@@ -192,5 +192,5 @@ export function importFile(
 /** Reads the file of the store of this name, open or not, and verifies every checksum. */
 export function check(name: string, options?: CheckKeptOptions): Promise<Report>
 
-/** Saves what is left of a damaged store under another name, which must not be there yet. The old one is left as it is. */
+/** Saves what is left of a damaged store under another, new name. The old store stays unchanged. */
 export function recover(name: string, to: string, options?: CheckKeptOptions): Promise<Recovery>
