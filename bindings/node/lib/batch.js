@@ -109,7 +109,9 @@ export class Batch {
 
   #into(table) {
     this.#check()
-    return inside(table)
+    const inner = inside(table)
+    if (inner.expires) throw makeError('TWINDEX_NOT_SUPPORTED', 'batches have no tables whose pairs expire')
+    return inner
   }
 
   #add(verb, table, key, value) {

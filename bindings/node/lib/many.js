@@ -1,7 +1,6 @@
 // The verbs on many pairs. All arguments are read, converted and checked before the first write.
 
 import { Items, takeAll } from './block.js'
-import { native } from './native.js'
 import { readIterable, readTuple } from './shared/options.js'
 
 /** What the native half calls the shapes of an item. */
@@ -32,17 +31,17 @@ export function stagePairs(verbs, handle, { keys, values }, pairs) {
   stage(verbs, handle, PAIRS, items)
 }
 
-export function stageAmounts(handle, { keys }, amounts) {
+export function stageAmounts(verbs, handle, { keys }, amounts) {
   const items = new Items()
   for (const entry of readIterable(amounts, 'the amounts')) {
     const [key, by] = readTuple(entry, 2, 'the amounts')
     items.add(keys, key, 'key')
     items.push(by)
   }
-  stage(native.table, handle, AMOUNTS, items)
+  stage(verbs, handle, AMOUNTS, items)
 }
 
-export function stageSwaps(handle, { keys, values }, swaps) {
+export function stageSwaps(verbs, handle, { keys, values }, swaps) {
   const items = new Items()
   for (const swap of readIterable(swaps, 'the swaps')) {
     const [key, ...wanted] = readTuple(swap, 3, 'the swaps')
@@ -52,7 +51,7 @@ export function stageSwaps(handle, { keys, values }, swaps) {
       else items.add(values, value, 'value')
     }
   }
-  stage(native.table, handle, SWAPS, items)
+  stage(verbs, handle, SWAPS, items)
 }
 
 /** The native half's booleans as an array. */

@@ -14,12 +14,17 @@ export function readNamed(name, { index, keys, values }) {
   return { named, asked: [name, index, named.keys?.name, named.values?.name] }
 }
 
-/** What the native half leaves of a table that it has opened, with its codecs or those that were named. */
-export function describe(name, named) {
-  const [keyName, valueName, index] = takeAll(utf8)
+/** What the native half leaves of a table that it has opened. `native[kind]` has its verbs. */
+export function takeNames() {
+  const [keyName, valueName, index, kind] = takeAll(utf8)
+  return { keyName, valueName, index, kind }
+}
+
+/** The same, with the table's codecs or those that were named. */
+export function describe(name, named, { keyName, valueName, index, kind } = takeNames()) {
   const names = [keyName, valueName]
   const { keys, values } = rememberedCodecs(name, named, names)
-  return { name, index, names, codecs: { keys: crossing(keys), values: crossing(values) } }
+  return { name, index, kind, names, codecs: { keys: crossing(keys), values: crossing(values) } }
 }
 
 /** A range as the native half takes it. */

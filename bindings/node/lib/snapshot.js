@@ -2,11 +2,11 @@
 
 import { takeRows } from './block.js'
 import { utf8 } from './codecs.js'
+import { openTable } from './expiring.js'
 import { readNamed } from './named.js'
 import { native } from './native.js'
 import { INTERNAL } from './shared/internal.js'
 import { Snapshot } from './shared/snapshot.js'
-import { openTable } from './table.js'
 
 const forgotten = new FinalizationRegistry(native.closeSnapshot)
 

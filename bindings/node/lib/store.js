@@ -6,6 +6,7 @@ import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
 import { parseObject } from './crossing.js'
+import { openTable } from './expiring.js'
 import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
 import { readNamed } from './named.js'
 import { native } from './native.js'
@@ -15,13 +16,13 @@ import { makeError, rangeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
 import { openSnapshot } from './snapshot.js'
-import { openTable } from './table.js'
 import { LATER, later } from './tasks.js'
 import { runTransaction } from './transaction.js'
 import { Warnings } from './warnings.js'
 
 const forgotten = new FinalizationRegistry(native.freeStore)
 
+const OPEN = [...TABLE, 'expires']
 const STORE = ['shared', 'memoryLimit']
 
 /** The same of all handles of one store. */
@@ -60,10 +61,11 @@ export class Store {
   // --- tables
 
   table(name, options) {
-    const { create = true, ...read } = readOptions(options, 'a table', TABLE)
+    const { create = true, expires, ...read } = readOptions(options, 'a table', OPEN)
     const { named, asked } = readNamed(name, read)
     readBoolean(create, 'create')
-    const handle = native.openTable(this.#handle, ...asked, DEFAULT_CODEC, Number(create))
+    const kind = expires === undefined ? undefined : Number(readBoolean(expires, 'expires'))
+    const handle = native.openTable(this.#handle, ...asked, DEFAULT_CODEC, Number(create), kind)
     return openTable(this, name, named, handle)
   }
 

@@ -7,18 +7,17 @@ import { utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
 import { openCursor } from './cursor.js'
 import { booleans, stageAmounts, stageKeys, stagePairs, stageSwaps, takeSums } from './many.js'
-import { crossRange, describe } from './named.js'
+import { crossRange } from './named.js'
 import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
-import { checkInternal, INTERNAL } from './shared/internal.js'
+import { checkInternal } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readPrefix, readRange, readScan } from './shared/options.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 import { openWatch } from './watch.js'
 
 const {
-  compareAndSwap: nativeCompareAndSwap,
   contains: nativeContains,
   delete: nativeDelete,
   increment: nativeIncrement,
@@ -28,7 +27,7 @@ const {
   upsert: nativeUpsert,
 } = native.table
 
-const forgotten = new FinalizationRegistry(native.table.free)
+const forgotten = new FinalizationRegistry(([verbs, handle]) => verbs.free(handle))
 
 const EVERYTHING = crossRange(NO_RANGE)
 
@@ -38,6 +37,8 @@ let isTable
 
 export class Table extends TableLike {
   #handle
+  /** What the native half has for tables of its kind. */
+  #verbs
   /** Its store, or its snapshot. */
   #owner
   #index
@@ -49,42 +50,44 @@ export class Table extends TableLike {
   static {
     inside = (table) => {
       if (!isTable(table)) throw typeError('a table is a Table', table)
-      return { handle: table.#handle, keys: table.#keys, values: table.#values }
+      const expires = table.#verbs !== native.table
+      return { handle: table.#handle, keys: table.#keys, values: table.#values, expires }
     }
     isTable = (value) => value !== null && typeof value === 'object' && #handle in value
   }
 
   constructor(internal, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
-    const { index, codecs } = described
-    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap }
-    const access = accessOf(handle, codecs, verbs)
+    const { index, codecs, kind } = described
+    const verbs = native[kind]
+    const access = accessOf(handle, codecs, { select: verbs.select, swap: verbs.compareAndSwap })
     super(store, described, {
       ...access,
       walk: (halves) => this.#walk(halves),
-      end: (isLast) => this.#end(isLast ? native.last : native.first),
-      find: (isLast) => this.#find(isLast ? native.last : native.first),
+      end: (isLast) => this.#end(isLast ? verbs.last : verbs.first),
+      find: (isLast) => this.#find(isLast ? verbs.last : verbs.first),
       remove: ({ item, seen }) => access.swap(item, seen),
-      popBytes: (isLast) => this.#end(isLast ? native.popLast : native.popFirst),
+      popBytes: (isLast) => this.#end(isLast ? verbs.popLast : verbs.popFirst),
       deleteAll: (range) => this.#deleteAll(range),
     })
     preventClone(this, 'Table')
     this.#handle = handle
+    this.#verbs = verbs
     this.#owner = described.snapshot ?? store
     this.#index = index
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
-    forgotten.register(this, handle)
+    forgotten.register(this, [this.#verbs, handle])
   }
 
   get size() {
-    return native.table.size(this.#handle)
+    return this.#verbs.size(this.#handle)
   }
 
   get memory() {
-    return native.tableMemory(this.#handle)
+    return this.#verbs.memory(this.#handle)
   }
 
   // --- verbs
@@ -111,7 +114,7 @@ export class Table extends TableLike {
 
   take(key) {
     if (this.#values.name !== 'bytes') return super.take(key)
-    return this.#values.read(native.takePair(this.#handle, this.#key(key)), VALUE)
+    return this.#values.read(this.#verbs.takePair(this.#handle, this.#key(key)), VALUE)
   }
 
   delete(key) {
@@ -133,52 +136,52 @@ export class Table extends TableLike {
   }
 
   clear() {
-    native.table.clear(this.#handle)
+    this.#verbs.clear(this.#handle)
   }
 
   // --- verbs on many
 
   insertMany(pairs) {
-    stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(native.table.insertMany())
+    stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
+    return booleans(this.#verbs.insertMany())
   }
 
   replaceMany(pairs) {
-    stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(native.table.replaceMany())
+    stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
+    return booleans(this.#verbs.replaceMany())
   }
 
   upsertMany(pairs) {
-    stagePairs(native.table, this.#handle, this.#codecs, pairs)
-    return booleans(native.table.upsertMany())
+    stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
+    return booleans(this.#verbs.upsertMany())
   }
 
   deleteMany(keys) {
-    stageKeys(native.table, this.#handle, this.#codecs, keys)
-    return booleans(native.table.deleteMany())
+    stageKeys(this.#verbs, this.#handle, this.#codecs, keys)
+    return booleans(this.#verbs.deleteMany())
   }
 
   containsMany(keys) {
-    stageKeys(native.table, this.#handle, this.#codecs, keys)
-    return booleans(native.containsMany())
+    stageKeys(this.#verbs, this.#handle, this.#codecs, keys)
+    return booleans(this.#verbs.containsMany())
   }
 
   selectMany(keys) {
-    stageKeys(native.table, this.#handle, this.#codecs, keys)
-    native.table.selectMany()
+    stageKeys(this.#verbs, this.#handle, this.#codecs, keys)
+    this.#verbs.selectMany()
     return takeAll(this.#values)
   }
 
   incrementMany(amounts) {
     checkDecimal(this.#values)
-    stageAmounts(this.#handle, this.#codecs, amounts)
-    native.incrementMany()
+    stageAmounts(this.#verbs, this.#handle, this.#codecs, amounts)
+    this.#verbs.incrementMany()
     return takeSums()
   }
 
   compareAndSwapMany(swaps) {
-    stageSwaps(this.#handle, this.#codecs, swaps)
-    return booleans(native.compareAndSwapMany())
+    stageSwaps(this.#verbs, this.#handle, this.#codecs, swaps)
+    return booleans(this.#verbs.compareAndSwapMany())
   }
 
   /** A key as the native half takes it. */
@@ -188,7 +191,7 @@ export class Table extends TableLike {
 
   #walk(halves) {
     const way = this.#index === 'sorted' ? UP : ANY
-    return new Walk(this.#owner, this.#handle, this.#codecs, halves, way, undefined, EVERYTHING)
+    return new Walk(this.#verbs, this.#owner, this.#handle, this.#codecs, halves, way, undefined, EVERYTHING)
   }
 
   // --- order
@@ -207,7 +210,7 @@ export class Table extends TableLike {
 
   #deleteAll(range) {
     const { from, low, to, high } = crossRange(range, this.#keys)
-    return native.deleteRange(this.#handle, from, low, to, high)
+    return this.#verbs.deleteRange(this.#handle, from, low, to, high)
   }
 
   // --- changes
@@ -216,32 +219,28 @@ export class Table extends TableLike {
     const item = prefix === undefined ? undefined : readPrefix({ prefix }, this.#keys).lower[1]
     return openWatch(this, this.#codecs, options, (maxChanges, capacity) => {
       const crossed = item === undefined ? undefined : this.#keys.cross(item, KEY)
-      return native.openWatch(this.#handle, crossed, maxChanges, capacity)
+      return this.#verbs.openWatch(this.#handle, crossed, maxChanges, capacity)
     })
   }
 
   cursor(options) {
     const range = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)
     const { from, low, to, high } = crossRange(range, this.#keys)
-    return openCursor(this, this.#codecs, native.openCursor(this.#handle, from, low, to, high))
+    return openCursor(this, this.#codecs, this.#verbs.openCursor(this.#handle, from, low, to, high))
   }
 
   scan(options) {
     const { reverse, limit, range } = readScan(options, this.#keys)
     const crossed = crossRange(range, this.#keys)
-    return new Walk(this.#owner, this.#handle, this.#codecs, PAIRS, reverse ? DOWN : UP, limit, crossed)
-  }
-}
-
-/** The table that the native half has opened by this number, with the codecs that were named. */
-export function openTable(store, name, named, handle, more) {
-  try {
-    const described = describe(name, named)
-    const { keys, values } = described.codecs
-    native.table.see(handle, Number(keys.isBytes), Number(values.isBytes))
-    return new Table(INTERNAL, store, { ...described, ...more }, handle)
-  } catch (error) {
-    native.table.free(handle)
-    throw error
+    return new Walk(
+      this.#verbs,
+      this.#owner,
+      this.#handle,
+      this.#codecs,
+      PAIRS,
+      reverse ? DOWN : UP,
+      limit,
+      crossed,
+    )
   }
 }

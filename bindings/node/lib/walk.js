@@ -8,13 +8,7 @@ import { asIterators } from './shared/internal.js'
 import { closedError } from './shared/snapshot.js'
 import { KEYS, PAIRS } from './shared/table.js'
 
-const {
-  freeWalk: nativeFreeWalk,
-  openCacheWalk: nativeOpenCacheWalk,
-  openWalk: nativeOpenWalk,
-  scanBlock: nativeScanBlock,
-  walk: nativeWalk,
-} = native
+const { freeWalk: nativeFreeWalk, openCacheWalk: nativeOpenCacheWalk, walk: nativeWalk } = native
 
 /** Which way a walk goes, as in src/exports/scan.rs. */
 export const ANY = 0
@@ -48,7 +42,7 @@ export class Walk {
   /** See `preventClone`. */
   uncloneable = uncloneable
 
-  constructor(owner, tableHandle, codecs, halves, way, limit, range) {
+  constructor(verbs, owner, tableHandle, codecs, halves, way, limit, range) {
     this.#codecs = codecs
     this.#halves = halves
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
@@ -58,7 +52,7 @@ export class Walk {
       this.#handle = nativeOpenCacheWalk(tableHandle, halves)
       forgotten.register(this, this.#handle, this)
     } else if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
-      const block = nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high)
+      const block = verbs.scanBlock(tableHandle, way, limit, collect, from, low, to, high)
       const more = moreOf(block)
       if (more >= FIRST_WALK) {
         this.#handle = more - FIRST_WALK
@@ -66,7 +60,7 @@ export class Walk {
       }
       this.#begin(block)
     } else {
-      this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, from, low, to, high)
+      this.#handle = verbs.openWalk(tableHandle, halves, way, limit, from, low, to, high)
       forgotten.register(this, this.#handle, this)
     }
   }
@@ -132,4 +126,5 @@ export class Walk {
 asIterators(Walk)
 
 /** The iterator over a cache. */
-export const walkCache = (cache, handle, codecs, halves) => new Walk(cache, handle, codecs, halves, ANY)
+export const walkCache = (cache, handle, codecs, halves) =>
+  new Walk(native.cache, cache, handle, codecs, halves, ANY)

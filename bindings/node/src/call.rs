@@ -135,13 +135,16 @@ pub(crate) unsafe fn export(
         // SAFETY: `name` is a C string; the two values are `exports`, which is the caller's promise, or made here.
         check(unsafe { sys::napi_set_named_property(env, object, name.as_ptr(), value) })
     };
+    let (mut object, mut last) = (exports, "");
     for (group, functions) in groups {
-        let mut object = exports;
-        if !group.is_empty() {
+        if group.is_empty() {
+            object = exports;
+        } else if *group != last {
             // SAFETY: `object` is a place for the answer.
             check(unsafe { sys::napi_create_object(env, &raw mut object) })?;
             set(exports, &camel(group)?, object)?;
         }
+        last = group;
         for ((name, _), door) in functions.iter().zip(&mut doors) {
             let name = camel(name)?;
             let data = ptr::from_ref(door).cast_mut().cast();

@@ -49,18 +49,17 @@ mod walk;
 
 use std::sync::Arc;
 
-use twindex::Cursor;
 use twindex_durable::Batch;
 
 use cached::Cached;
 use call::Native;
-use exports::{batch, free, prepare, scan, transaction, verbs};
+use exports::{batch, expiring, free, prepare, transaction, verbs};
 use feed::{Reader, Watching};
 use gauge::Gauge;
 use pairs::{DELETE, INSERT, REPLACE, UPSERT};
 use state::Computing;
-use table::Table;
-use walk::Walk;
+use table::{Expiring, Table};
+use walk::{Cursor, Walk};
 
 /// Functions by the names that they have in Rust: `open_store` is `openStore` in JavaScript.
 macro_rules! functions {
@@ -69,7 +68,7 @@ macro_rules! functions {
     };
 }
 
-/// Every function that `lib/native.js` finds, by the object that it is in.
+/// Every function that `lib/native.js` finds, by the object that it is in. The lists of one object follow each other.
 const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
     (
         "",
@@ -78,13 +77,13 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
                 drop_table tables store_memory memory_limit set_memory_limit dump flush compact save_as refresh follow
                 position stats place_of file_of check recover;
             task: open_gauge gauge_pairs gauge_bytes notices_behind;
-            changes: open_changes open_file_changes poll_changes open_watch poll_watch;
+            changes: open_changes open_file_changes poll_changes poll_watch;
             batch: open_batch batch_length batch_increment batch_expect commit;
             cache: open_cache load_cache save_cache dump_cache has_shared_cache cache_label cache_figures cache_peek
                 cache_ttl cache_touch shrink_cache open_cache_walk take_evicted open_inbox keep_alive take_woken
                 begin_computation computation_stands end_computation fail_computation poll_computation;
-            verbs: open_table table_memory stage take take_pair contains_many increment_many compare_and_swap_many;
-            scan: open_cursor seek cursor_key cursor_value delete_range asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
+            verbs: open_table stage take;
+            scan: seek cursor_key cursor_value asc_next desc_next asc_next_many desc_next_many pair_value walk;
             snapshot: open_snapshot open_snapshot_table snapshot_tables snapshot_position close_snapshot;
             cli: run_command_line;
         },
@@ -97,10 +96,6 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
             ("batch_replace", batch::write::<REPLACE>),
             ("batch_upsert", batch::write::<UPSERT>),
             ("batch_delete", batch::write::<DELETE>),
-            ("first", scan::end::<false, false>),
-            ("last", scan::end::<true, false>),
-            ("pop_first", scan::end::<false, true>),
-            ("pop_last", scan::end::<true, true>),
             ("free_batch", free::<Batch>),
             ("free_changes", free::<Reader>),
             ("free_computation", free::<Computing>),
@@ -111,6 +106,10 @@ const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
         ],
     ),
     ("table", &verbs::of::<Table>()),
+    ("table", &verbs::of_table::<Table>()),
+    ("expiring", &verbs::of::<Expiring>()),
+    ("expiring", &verbs::of_table::<Expiring>()),
+    ("expiring", &expiring::FUNCTIONS),
     ("cache", &verbs::of::<Cached>()),
     ("transaction", &transaction::FUNCTIONS),
 ];

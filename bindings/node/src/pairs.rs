@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use twindex::Write;
+use twindex_durable::{Watch, WatchOptions};
 
 use crate::cached::Cached;
 use crate::fault::Fault;
@@ -10,7 +11,8 @@ use crate::memory::collected;
 use crate::results::Results;
 use crate::staged::Staged;
 use crate::state::Thing;
-use crate::table::Table;
+use crate::table::{Expiring, Table};
+use crate::walk::{Cursor, Pair, Range, Way};
 
 /// The verbs that write a pair, as parameters of the functions that JavaScript sees.
 pub(crate) const INSERT: u8 = 0;
@@ -27,7 +29,7 @@ pub(crate) const fn write_of(verb: u8) -> Write {
     }
 }
 
-/// How long a pair lives: `None` is the cache's time to live, [`Duration::MAX`] for ever.
+/// How long a pair lives: `None` is the cache's time to live, in a table for ever, and so is [`Duration::MAX`].
 pub(crate) type Ttl = Option<Duration>;
 type Done<'c, T = bool> = Result<T, Fault<'c>>;
 
@@ -35,12 +37,14 @@ type Done<'c, T = bool> = Result<T, Fault<'c>>;
 pub(crate) trait Pairs: Thing {
     /// Whether a write may say how long its pair lives.
     const EXPIRES: bool;
+    /// Whether a sum may say how long its pair lives, where it is a new one.
+    const SUMS_EXPIRE: bool = false;
 
     fn len(&self) -> usize;
     fn clear<'c>(&self) -> Done<'c, ()>;
     fn contains(&self, key: &[u8]) -> bool;
     fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()>;
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64>;
+    fn increment<'c>(&self, key: &[u8], by: i64, ttl: Ttl) -> Done<'c, i64>;
     /// Does one of the verbs; `DELETE` takes no value.
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c>;
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c>;
@@ -57,53 +61,129 @@ pub(crate) trait Pairs: Thing {
     }
 }
 
-impl Pairs for Table {
-    const EXPIRES: bool = false;
-
-    fn len(&self) -> usize {
-        self.in_memory().len()
-    }
-
-    fn clear<'c>(&self) -> Done<'c, ()> {
-        Ok(self.live()?.clear()?)
-    }
-
-    #[inline]
-    fn contains(&self, key: &[u8]) -> bool {
-        self.in_memory().contains(key)
-    }
-
-    #[inline]
-    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-        self.in_memory().select_with(key, read)
-    }
-
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64> {
-        Ok(self.live()?.increment(key, by)?)
-    }
-
-    #[inline]
-    fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], _: Ttl) -> Done<'c> {
-        let table = self.live()?;
-        Ok(if VERB == DELETE { table.delete(key) } else { table.write(write_of(VERB), key, value) }?)
-    }
-
-    fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
-        Ok(self.live()?.compare_and_swap(key, expected, value)?)
-    }
-
-    fn write_many<'c, const VERB: u8>(&self, staged: &Staged, _: Ttl) -> Done<'c, Vec<bool>> {
-        let table = self.live()?;
-        if VERB == DELETE {
-            return Ok(table.delete_many(&staged.keys()?)?);
-        }
-        Ok(table.write_many(write_of(VERB), &staged.pairs()?)?)
-    }
-
-    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
-        self.in_memory().select_many(keys, read);
-    }
+/// What tables have beyond that, whether their pairs stay or expire.
+pub(crate) trait Tabular: Pairs {
+    fn memory(&self) -> usize;
+    fn take<'c>(&self, key: &[u8]) -> Done<'c, Option<Vec<u8>>>;
+    fn contains_many(&self, keys: &[&[u8]]) -> Vec<bool>;
+    fn swap_many<'c>(&self, staged: &Staged) -> Done<'c, Vec<bool>>;
+    fn increment_many<'c>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<i64>>;
+    /// The pair at an end, which is removed if `POPS`.
+    fn end<'c, const LAST: bool, const POPS: bool>(&self) -> Done<'c, Option<Pair>>;
+    fn delete_range<'c>(&self, range: Range) -> Done<'c, usize>;
+    fn cursor<'c>(&self, range: Range) -> Done<'c, Cursor>;
+    /// Past all pairs, in any order.
+    fn walk(&self) -> Way;
+    fn watch<'c>(&self, prefix: Vec<u8>, options: WatchOptions) -> Done<'c, Watch>;
 }
+
+/// The verbs of a kind of table. `$for` is what its writes take of a time to live.
+macro_rules! tables {
+    ($Table:ty, $expires:literal, $ttl:pat, ($($for:expr)?), ($($forever:expr)?), $cursor:path, $walk:path) => {
+        impl Pairs for $Table {
+            const EXPIRES: bool = $expires;
+            const SUMS_EXPIRE: bool = $expires;
+
+            fn len(&self) -> usize {
+                self.in_memory().len()
+            }
+
+            fn clear<'c>(&self) -> Done<'c, ()> {
+                Ok(self.live()?.clear()?)
+            }
+
+            #[inline]
+            fn contains(&self, key: &[u8]) -> bool {
+                self.in_memory().contains(key)
+            }
+
+            #[inline]
+            fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
+                self.in_memory().select_with(key, read)
+            }
+
+            fn increment<'c>(&self, key: &[u8], by: i64, $ttl: Ttl) -> Done<'c, i64> {
+                Ok(self.live()?.increment(key, by $(, $for)?)?)
+            }
+
+            #[inline]
+            fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], $ttl: Ttl) -> Done<'c> {
+                let table = self.live()?;
+                Ok(if VERB == DELETE {
+                    table.delete(key)
+                } else {
+                    table.write(write_of(VERB), key, value $(, $for)?)
+                }?)
+            }
+
+            fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
+                Ok(self.live()?.compare_and_swap(key, expected, value $(, $forever)?)?)
+            }
+
+            fn write_many<'c, const VERB: u8>(&self, staged: &Staged, $ttl: Ttl) -> Done<'c, Vec<bool>> {
+                let table = self.live()?;
+                if VERB == DELETE {
+                    return Ok(table.delete_many(&staged.keys()?)?);
+                }
+                Ok(table.write_many(write_of(VERB), &staged.pairs()? $(, $for)?)?)
+            }
+
+            fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+                self.in_memory().select_many(keys, read);
+            }
+        }
+
+        impl Tabular for $Table {
+            fn memory(&self) -> usize {
+                self.in_memory().memory()
+            }
+
+            fn take<'c>(&self, key: &[u8]) -> Done<'c, Option<Vec<u8>>> {
+                Ok(self.live()?.take(key)?)
+            }
+
+            fn contains_many(&self, keys: &[&[u8]]) -> Vec<bool> {
+                self.in_memory().contains_many(keys)
+            }
+
+            fn swap_many<'c>(&self, staged: &Staged) -> Done<'c, Vec<bool>> {
+                Ok(self.live()?.compare_and_swap_many(&staged.swaps()? $(, $forever)?)?)
+            }
+
+            fn increment_many<'c>(&self, staged: &Staged, $ttl: Ttl) -> Done<'c, Vec<i64>> {
+                Ok(self.live()?.increment_many(&staged.amounts()? $(, $for)?)?)
+            }
+
+            fn end<'c, const LAST: bool, const POPS: bool>(&self) -> Done<'c, Option<Pair>> {
+                Ok(match (POPS, LAST) {
+                    (false, false) => self.in_memory().first()?,
+                    (false, true) => self.in_memory().last()?,
+                    (true, false) => self.live()?.pop_first()?,
+                    (true, true) => self.live()?.pop_last()?,
+                })
+            }
+
+            fn delete_range<'c>(&self, range: Range) -> Done<'c, usize> {
+                Ok(self.live()?.delete_range(range)?)
+            }
+
+            fn cursor<'c>(&self, range: Range) -> Done<'c, Cursor> {
+                Ok($cursor(self.in_memory().cursor(range)?))
+            }
+
+            fn walk(&self) -> Way {
+                $walk(self.in_memory().iter())
+            }
+
+            fn watch<'c>(&self, prefix: Vec<u8>, options: WatchOptions) -> Done<'c, Watch> {
+                Ok(self.live()?.watch_with(prefix, options)?)
+            }
+        }
+    };
+}
+
+tables!(Table, false, _, (), (), Cursor::Plain, Way::Any);
+tables!(Expiring, true, ttl, (ttl), (None), Cursor::Expiring, Way::Unexpired);
 
 impl Pairs for Cached {
     const EXPIRES: bool = true;
@@ -127,7 +207,7 @@ impl Pairs for Cached {
         self.cache.get_with(key, read)
     }
 
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Done<'c, i64> {
+    fn increment<'c>(&self, key: &[u8], by: i64, _: Ttl) -> Done<'c, i64> {
         Ok(self.cache.increment(key, by)?)
     }
 

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use napi_sys as sys;
-use twindex::Cursor;
 use twindex_cache::{Lead, Waiter};
 use twindex_durable::{Batch, Error, Snapshot, Store};
 
@@ -24,9 +23,9 @@ use crate::results::Results;
 use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
 use crate::staged::Staged;
-use crate::table::Table;
+use crate::table::{Expiring, Table};
 use crate::transacting::Transacting;
-use crate::walk::Walk;
+use crate::walk::{Cursor, Walk};
 
 /// What a thing was opened through, by number.
 #[derive(Clone, Copy)]
@@ -122,6 +121,7 @@ state! {
     cursors: Cursor,
     walks: Walk,
     tables: Table,
+    expiring: Expiring,
     caches: Cached,
     computations: Computing,
     snapshots: Snapshot,

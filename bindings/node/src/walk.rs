@@ -1,9 +1,11 @@
 //! Walks, which go block by block behind JavaScript's iterators.
 
 use std::iter;
+use std::ops::Bound;
 
-use twindex::{Cursor, Iter};
+use twindex::Iter;
 use twindex_cache::Iter as CacheIter;
+use twindex_durable::{ExpiringCursor, Unexpired};
 
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
@@ -15,6 +17,42 @@ const MOST_STEP_PAIRS: usize = 32;
 const SMALL_BYTES: usize = 128;
 /// A walk's first block; each next one has twice as many pairs, up to what a block holds.
 const FIRST_PAIRS: usize = 32;
+
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+/// The bounds of the keys that a cursor passes.
+pub(crate) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// A position in a sorted table of either kind.
+#[allow(clippy::large_enum_variant, reason = "a box would cost each step")]
+pub(crate) enum Cursor {
+    Plain(twindex::Cursor),
+    Expiring(ExpiringCursor),
+}
+
+/// The functions of both.
+macro_rules! cursor {
+    ($(($this:ident: $by:ty) $name:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
+        impl Cursor {
+            $(#[inline]
+            pub(crate) fn $name($this: $by, $($argument: $of),*) -> $returned {
+                match $this {
+                    Self::Plain(cursor) => cursor.$name($($argument),*),
+                    Self::Expiring(cursor) => cursor.$name($($argument),*),
+                }
+            })*
+        }
+    };
+}
+
+cursor! {
+    (self: &mut Self) seek(key: &[u8]) -> ();
+    (self: &Self) key() -> Option<&[u8]>;
+    (self: &Self) value() -> Option<Vec<u8>>;
+    (self: &mut Self) scan_asc_next() -> Option<(&[u8], &[u8])>;
+    (self: &mut Self) scan_desc_next() -> Option<(&[u8], &[u8])>;
+    (self: &mut Self) scan_asc_next_many(limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize;
+    (self: &mut Self) scan_desc_next_many(limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize;
+}
 
 /// A way through the pairs of a table.
 pub(crate) struct Walk {
@@ -29,6 +67,7 @@ pub(crate) enum Way {
     /// In order, or downwards.
     Along(Cursor, bool),
     Any(Iter),
+    Unexpired(Unexpired<Iter>),
     Cache(CacheIter),
 }
 
@@ -133,6 +172,9 @@ impl Walk {
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
                 let next = iter::from_fn(|| pairs.next_shared()).take(limit);
                 next.map(|(key, value)| halves.push(results, key.as_ref(), &value)).count()
+            }),
+            Way::Unexpired(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
+                pairs.take(limit).map(|(key, value)| halves.push(results, &key, &value)).count()
             }),
             Way::Cache(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
                 pairs.take(limit).map(|(key, value)| halves.push(results, &key, &value)).count()

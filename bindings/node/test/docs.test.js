@@ -1,9 +1,9 @@
-// Every example of the guide, run as it stands in a project that has the package. What a comment behind `console.log` says is
+// Every example of the guide and of the page on expiry, run as it stands in a project that has the package. What a comment behind `console.log` says is
 // what it prints.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { folder, here } from './helpers.js'
 
@@ -41,8 +41,10 @@ function compiled(name, language) {
   return name.replace(/mts$/, 'mjs')
 }
 
-for (const page of readdirSync(guide)) {
-  const examples = readFileSync(join(guide, page), 'utf8').matchAll(/^```(js|ts)\n(.*?)^```/gms)
+const pages = [...readdirSync(guide).map((page) => join(guide, page)), join(guide, '../expiring.md')]
+for (const path of pages) {
+  const page = basename(path)
+  const examples = readFileSync(path, 'utf8').matchAll(/^```(js|ts)\n(.*?)^```/gms)
   let count = 0
   for (const [, language, source] of examples) {
     const number = ++count

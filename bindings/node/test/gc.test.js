@@ -27,6 +27,7 @@ function isGone(shared) {
 const WAYS = {
   'a store': (store) => [store],
   'a table': (store) => [store.table('t')],
+  'a table whose pairs expire': (store) => [store.table('t', { expires: true })],
   'a cursor': (store) => [store.table('t', { index: 'sorted' }).cursor()],
   'an iterator that was not begun': (store) => [store.table('t', { index: 'sorted' }).entries()],
   'an iterator that was left': (store) => {

@@ -21,6 +21,7 @@ import {
   recoverSync,
   type Snapshot,
   type SnapshotTable,
+  type SortedExpiringTable,
   type SortedTable,
   Store,
   Table,
@@ -47,6 +48,25 @@ cursor.scanAscNext() satisfies [string, Buffer] | undefined
 cursor.scanDescNextMany(10) satisfies [string, Buffer][]
 for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
   key.concat(value.toString('hex'))
+
+const sessions = store.table('sessions', { expires: true, values: 'json' })
+sessions.insert('key', { a: 1 }, { ttl: 1000 }) satisfies boolean
+sessions.set('a', 1, { ttl: 5 }).touch('a', 5) satisfies boolean
+sessions.ttl('a') satisfies number | undefined
+const queue: SortedExpiringTable<'int', 'int'> = store.table('queue', {
+  index: 'sorted',
+  keys: 'int',
+  values: 'int',
+  expires: true,
+})
+queue.first() satisfies [number, number] | undefined
+queue.increment(1, 2n, { ttl: 5 }) satisfies bigint
+queue.removeExpired(10) satisfies number
+store.table<{ id: number }>('typed', { values: 'json', expires: true }).get('a') satisfies
+  | { id: number }
+  | undefined
+// @ts-expect-error the pairs of this table stay
+store.table('stays', { expires: false }).touch('a')
 
 const results = new Cache({ max: 100, ttl: 1000 })
 results.set('a', { any: ['thing'] }, { ttl: 10 }).set('a', undefined)

@@ -34,7 +34,8 @@ CLUSTERS = ("cluster", "python-cluster", "node-cluster")
 OPTIONS = {"open", "Cache, when it is made", "connect"}
 TYPES: dict[str, dict[str, list[str]]] = {
     "Table": {host: ["Table", "SortedTable"] for host in ("node", "wasm", "node-cluster")}
-    | {host: ["Table", "ExpiringTable"] for host in ("durable", "python")},
+    | {host: ["Table", "ExpiringTable"] for host in ("durable", "python")}
+    | {"node": ["Table", "SortedTable", "ExpiringTable"]},
     "Cursor": {"durable": ["ExpiringCursor"]},
     "open": {"durable": ["Options"], "python": ["open"], "node": ["OpenOptions"]},
     "Cache, when it is made": {

@@ -84,12 +84,7 @@ impl Store {
         if let Some(found) = self.in_memory().find_table(name) {
             check_expires(&found, true)?;
         }
-        let values = options.codecs().1;
-        let stored = expiring_codec(values);
-        // `bytes` opens any table.
-        let is_any = values == BYTES || options == options.values_if_new(values);
-        let stored = if is_any { options.values_if_new(&stored) } else { options.values(&stored) };
-        let (id, table) = self.handle.table(name, stored).map_err(without_expiry)?;
+        let (id, table) = as_stored(options, |stored| self.handle.table(name, stored))?;
         check_expires(&table, true)?;
         Ok(self.expiring(Table::new(Arc::clone(&self.handle), id, table)))
     }
@@ -164,6 +159,15 @@ pub(crate) fn not_plain(error: Error) -> Error {
         }
         other => other,
     }
+}
+
+/// Does something with options that name the codec of values with their deadlines.
+fn as_stored<T>(options: TableOptions<'_>, act: impl FnOnce(TableOptions<'_>) -> Result<T>) -> Result<T> {
+    let values = options.codecs().1;
+    let stored = expiring_codec(values);
+    // `bytes` opens any table.
+    let is_any = values == BYTES || options == options.values_if_new(values);
+    act(if is_any { options.values_if_new(&stored) } else { options.values(&stored) }).map_err(without_expiry)
 }
 
 /// An error that names the codecs of the values alone.

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use twindex::{Cursor, IndexKind, Iter, KeyRange, Scan, prefix_range};
+use twindex::{Cursor, IndexKind, Iter, KeyRange, Scan, TableOptions, prefix_range};
 use twindex_cache::Ttl;
 use twindex_format::{FOREVER, split_deadline, values_that_expire};
 
 use super::clock::Clock;
+use crate::error::Result;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -72,6 +73,17 @@ impl ExpiringReads {
     pub fn codecs(&self) -> (&str, &str) {
         let (keys, values) = self.table.codecs();
         (keys, values_that_expire(values).unwrap_or(values))
+    }
+
+    /// The bytes that the table holds in memory.
+    pub fn memory(&self) -> usize {
+        self.table.memory()
+    }
+
+    /// Checks that the table is as asked for.
+    #[doc(hidden)]
+    pub fn check(&self, options: TableOptions<'_>) -> Result<()> {
+        super::as_stored(options, |stored| Ok(stored.check(&self.table)?))
     }
 
     /// The number of pairs. One that has expired counts until it is removed.

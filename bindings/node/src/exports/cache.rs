@@ -139,10 +139,15 @@ pub(crate) fn cache_peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `cacheTtl(cache, key)`: in milliseconds, `Infinity` where the pair does not expire, `undefined` where it is absent.
 pub(crate) fn cache_ttl<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<Cached>(call, state)?;
-    Ok(match parts.table.thing.cache.ttl(&parts.input.key) {
+    show(call.js, parts.table.thing.cache.ttl(&parts.input.key))
+}
+
+/// How long a pair still lives, as `cacheTtl` returns it.
+pub(super) fn show(js: Js<'_>, ttl: Ttl) -> Answer<'_> {
+    Ok(match ttl {
         Ttl::Absent => Value::UNDEFINED,
-        Ttl::Forever => call.js.f64(f64::INFINITY)?,
-        Ttl::Left(left) => call.js.f64(left.as_secs_f64() * 1000.0)?,
+        Ttl::Forever => js.f64(f64::INFINITY)?,
+        Ttl::Left(left) => js.f64(left.as_secs_f64() * 1000.0)?,
     })
 }
 

@@ -14,9 +14,9 @@ use crate::feed::{Reader, Watching};
 use crate::inbox::Waiting;
 use crate::input::append;
 use crate::js::Value;
+use crate::pairs::Tabular;
 use crate::shared::Refusal;
 use crate::state::{NONE, State};
-use crate::table::Table;
 
 fn position<'c>(call: &Call<'c>, at: usize) -> Result<Option<Position>, Fault<'c>> {
     Ok(call.optional(at)?.map(|text| text.parse::<Position>()).transpose()?)
@@ -45,17 +45,17 @@ pub(crate) fn poll_changes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c>
 
 /// `openWatch(table, prefix, maxChanges, capacity)`: the number of a watch of the keys that begin with the prefix, or of all keys.
 #[expect(clippy::cast_sign_loss, reason = "lib/watch.js has checked that both are at least 1")]
-pub(crate) fn open_watch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(super) fn open_watch<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut prefix = Vec::new();
     if !call.js.is_nothing(call.argument(1)) {
-        append(&mut prefix, &keyed::<Table>(call, state)?.input.key)?;
+        append(&mut prefix, &keyed::<T>(call, state)?.input.key)?;
     }
-    let table = state.tables.get(call.number(0))?;
+    let table = state.parts::<T>(call.number(0))?.table;
     let bound = |at| call.js.get_f64(call.argument(at)).map(|bound| bound as usize);
     let mut options = WatchOptions::new();
     options = bound(2).map_or(options, |changes| options.max_changes(changes));
     options = bound(3).map_or(options, |bytes| options.capacity(bytes));
-    let (store, watch) = (table.owner.store, table.thing.live()?.watch_with(prefix, options)?);
+    let (store, watch) = (table.owner.store, table.thing.watch(prefix, options)?);
     // It outlives its store by what came before.
     Ok(call.js.u32(state.add(NONE, Encodings::default(), Watching { store, watch })?)?)
 }

@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod cli;
+pub(crate) mod expiring;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod store;

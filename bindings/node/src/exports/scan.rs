@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use twindex::{Cursor, prefix_range};
+use twindex::prefix_range;
 
 use crate::call::Call;
 use crate::crossing::{Crossing, Region};
@@ -11,13 +11,10 @@ use crate::fault::{Answer, Fault};
 use crate::input::{Input, trim};
 use crate::js::Value;
 use crate::memory::refused;
+use crate::pairs::Tabular;
 use crate::results::{More, optional, single};
 use crate::state::{Of, Parts, State, Thing, Tools};
-use crate::table::Table;
-use crate::walk::{DOWN, Halves, Walk, Way, fill, pass};
-
-/// The bounds of the keys that a cursor passes.
-type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+use crate::walk::{Cursor, DOWN, Halves, Range, Walk, Way, fill, pass};
 
 /// The range in `(from, low, to, high)` from argument `first` on: `from` is 0 for none, 1 for `low` and after, 2 for
 /// after `low`, 3 for what begins with `low`; `to` is 0 for none, 1 for up to `high`, 2 for before `high`, 3 for up to the end of
@@ -55,22 +52,20 @@ pub(super) fn range<'c>(
     Ok((lower, upper))
 }
 
-fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
-    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
+fn cursor<'c, T: Tabular>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
+    let Parts { table, input, crossing, .. } = state.parts::<T>(call.number(0))?;
     let range = range(call, (input, crossing), table.encodings.keys, first)?;
-    let thing = table.thing.in_memory().cursor(range)?;
+    let thing = table.thing.cursor(range)?;
     Ok(Of { owner: table.owner, encodings: table.encodings, thing })
 }
 
 /// `first(table)`, `last(table)`: the number of results to take, none or the pair at that end. `popFirst` and `popLast` remove it.
-pub(crate) fn end<'c, const LAST: bool, const POPS: bool>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, results, .. } = state.parts::<Table>(call.number(0))?;
-    let pair = match (POPS, LAST) {
-        (false, false) => table.thing.in_memory().first()?,
-        (false, true) => table.thing.in_memory().last()?,
-        (true, false) => table.thing.live()?.pop_first()?,
-        (true, true) => table.thing.live()?.pop_last()?,
-    };
+pub(super) fn end<'c, T: Tabular, const LAST: bool, const POPS: bool>(
+    call: &Call<'c>,
+    state: &mut State,
+) -> Answer<'c> {
+    let Parts { table, results, .. } = state.parts::<T>(call.number(0))?;
+    let pair = table.thing.end::<LAST, POPS>()?;
     results.begin(table.encodings, Halves::BOTH.columns());
     if let Some((key, value)) = &pair {
         Halves::BOTH.push(results, key, value);
@@ -80,17 +75,17 @@ pub(crate) fn end<'c, const LAST: bool, const POPS: bool>(call: &Call<'c>, state
 }
 
 /// `deleteRange(table, from, low, to, high)`: how many pairs there were.
-pub(crate) fn delete_range<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
+pub(super) fn delete_range<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = state.parts::<T>(call.number(0))?;
     let range = range(call, (input, crossing), table.encodings.keys, 1)?;
-    Ok(call.js.usize(table.thing.live()?.delete_range(range)?)?)
+    Ok(call.js.usize(table.thing.delete_range(range)?)?)
 }
 
 // --- cursors
 
 /// `openCursor(table, from, low, to, high)`: the number of a cursor.
-pub(crate) fn open_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let cursor = cursor(call, state, 1)?;
+pub(super) fn open_cursor<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let cursor = cursor::<T>(call, state, 1)?;
     Ok(call.js.u32(state.cursors.add(cursor).map_err(|_| refused())?)?)
 }
 
@@ -204,22 +199,22 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
-pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(super) fn open_walk<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
-        0 => Way::Any(state.parts::<Table>(call.number(0))?.table.thing.in_memory().iter()),
-        way => Way::Along(cursor(call, state, 4)?.thing, way == DOWN),
+        0 => state.parts::<T>(call.number(0))?.table.thing.walk(),
+        way => Way::Along(cursor::<T>(call, state, 4)?.thing, way == DOWN),
     };
-    let table = state.parts::<Table>(call.number(0))?.table;
+    let table = state.parts::<T>(call.number(0))?.table;
     let (owner, encodings) = (table.owner, table.encodings);
     Ok(call.js.u32(state.add(owner, encodings, Walk::new(way, halves, left))?)?)
 }
 
 /// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
 /// has to be freed. Where they are too large for one block, there is a walk to the others.
-pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { owner, encodings, thing } = cursor(call, state, 4)?;
+pub(super) fn scan_block<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Of { owner, encodings, thing } = cursor::<T>(call, state, 4)?;
     let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
     let mut walk = Walk::short(Way::Along(thing, call.number(1) == DOWN), limit);
     state.results.begin(encodings, Halves::BOTH.columns());

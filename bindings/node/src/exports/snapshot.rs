@@ -1,14 +1,14 @@
 //! Snapshots. The first argument is the number of one.
 
-use twindex_durable::Result;
+use twindex_durable::{Error, Result};
 
-use super::verbs::{Wanted, tell};
+use super::verbs::{Wanted, tell, tell_expiring};
 use crate::call::Call;
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
 use crate::js::Value;
 use crate::state::{Owner, State};
-use crate::table::Table;
+use crate::table::{Expiring, Table};
 
 /// `openSnapshot(store)`: the number of a snapshot.
 pub(crate) fn open_snapshot<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
@@ -22,7 +22,16 @@ pub(crate) fn open_snapshot_table<'c>(call: &Call<'c>, state: &mut State) -> Ans
     let wanted = Wanted::read(call)?;
     let snapshot = call.number(0);
     let of = state.snapshots.get(snapshot)?;
-    let (owner, table) = (Owner { snapshot, ..of.owner }, of.thing.table(&wanted.name)?);
+    let owner = Owner { snapshot, ..of.owner };
+    let table = match of.thing.table(&wanted.name) {
+        Err(Error::WrongExpiry { .. }) => {
+            let reads = of.thing.expiring_table(&wanted.name)?;
+            wanted.check_expiring(&reads)?;
+            tell_expiring(&reads, &mut state.results);
+            return Ok(call.js.u32(state.add(owner, Encodings::default(), Expiring::from(reads))?)?);
+        }
+        other => other?,
+    };
     wanted.check(table.as_table())?;
     tell(table.as_table(), &mut state.results);
     Ok(call.js.u32(state.add(owner, Encodings::default(), Table::from(&table))?)?)

@@ -13,6 +13,7 @@ use crate::input::{Input, amount};
 use crate::js::Value;
 use crate::pairs::{INSERT, REPLACE, UPSERT, write_of};
 use crate::results::{Results, optional};
+use crate::shared::Refusal;
 use crate::state::{State, Thing, Tools};
 use crate::transacting::Transacting;
 use crate::walk::{DOWN, Halves};
@@ -44,7 +45,7 @@ fn begin<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let wanted = Wanted::read(call)?;
     let open = &mut state.transactions.get_mut(call.number(0))?.thing;
-    let table = open.find(&wanted.name)?;
+    let table = open.find(&wanted.name).map_err(Refusal::unless_plain)?;
     wanted.check(table.in_memory())?;
     tell(table.in_memory(), &mut state.results);
     Ok(call.js.u32(open.add(table)?)?)

@@ -1,13 +1,14 @@
-//! The verbs of tables and caches. JavaScript finds those of tables in `native.table` and those of caches in `native.cache`. Their
-//! first argument is the number of a table or cache. Writes to a cache have a time to live behind the value, in milliseconds:
-//! `undefined` for that of the cache, `Infinity` for ever.
+//! The verbs of tables and caches. JavaScript finds those of tables in `native.table`, of tables whose pairs expire in
+//! `native.expiring`, and of caches in `native.cache`. Their first argument is the number of a table or cache. Where pairs expire,
+//! writes have a time to live behind the value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
 //!
 //! A verb on many pairs is `begin`, then `stage` as often as it takes, then the verb, which works on what was staged. So all
 //! arguments are converted and checked before the first write.
 
 use twindex::{IndexKind, TableOptions};
+use twindex_durable::{AnyTable, ExpiringReads};
 
-use super::free;
+use super::{changes, free, scan};
 use crate::cached::duration;
 use crate::call::{Call, Native};
 use crate::crossing::Region;
@@ -16,11 +17,11 @@ use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::{Js, Value};
 use crate::memory::collected;
-use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Ttl, UPSERT};
+use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Tabular, Ttl, UPSERT};
 use crate::results::{More, Results, optional, single};
 use crate::staged::Staged;
 use crate::state::{Of, Parts, State};
-use crate::table::Table;
+use crate::table::{Expiring, Table};
 
 /// The functions of either kind.
 pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
@@ -46,6 +47,26 @@ pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
     ]
 }
 
+/// The functions that tables have beyond these.
+pub(crate) const fn of_table<T: Tabular>() -> [(&'static str, Native); 14] {
+    [
+        ("memory", memory::<T>),
+        ("take_pair", take_pair::<T>),
+        ("contains_many", contains_many::<T>),
+        ("increment_many", increment_many::<T>),
+        ("compare_and_swap_many", compare_and_swap_many::<T>),
+        ("first", scan::end::<T, false, false>),
+        ("last", scan::end::<T, true, false>),
+        ("pop_first", scan::end::<T, false, true>),
+        ("pop_last", scan::end::<T, true, true>),
+        ("delete_range", scan::delete_range::<T>),
+        ("open_cursor", scan::open_cursor::<T>),
+        ("open_walk", scan::open_walk::<T>),
+        ("scan_block", scan::scan_block::<T>),
+        ("open_watch", changes::open_watch::<T>),
+    ]
+}
+
 // --- the things themselves
 
 /// A table by name, with the index and codecs that it is asked for with.
@@ -67,6 +88,11 @@ impl Wanted {
         self.options(twindex::BYTES).check(table)
     }
 
+    /// The same of one whose pairs expire.
+    pub(super) fn check_expiring(&self, table: &ExpiringReads) -> twindex_durable::Result<()> {
+        table.check(self.options(twindex::BYTES))
+    }
+
     /// The options for a store; `default` is the codec of a new table where none was asked for.
     fn options<'n>(&'n self, default: &'n str) -> TableOptions<'n> {
         let [keys, values] = &self.codecs;
@@ -83,20 +109,34 @@ impl Wanted {
     }
 }
 
-/// Leaves the names of a table's codecs and index as results to take.
+/// Leaves as results to take the names of a table's codecs and index, and of the object that has its verbs.
 pub(super) fn tell(table: &twindex::Table, results: &mut Results) {
     let (keys, values) = table.codecs();
-    results.set_names([keys, values, table.index().name()]);
+    results.set_names([keys, values, table.index().name(), "table"]);
 }
 
-/// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs and index are then
-/// results to take. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
+/// The same of a table whose pairs expire.
+pub(super) fn tell_expiring(table: &ExpiringReads, results: &mut Results) {
+    let (keys, values) = table.codecs();
+    results.set_names([keys, values, table.index().name(), "expiring"]);
+}
+
+/// `openTable(store, name, index, keys, values, default, create, expires)`: the number of a table, and what `tell` leaves. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
 pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
     let options = wanted.options(&default).create(call.flag(6));
-    let table = Table::from(state.store(owner)?.table_with(&wanted.name, options)?);
-    tell(table.in_memory(), &mut state.results);
-    Ok(call.js.u32(state.add(owner, Encodings::default(), table)?)?)
+    let expires = (!call.js.is_nothing(call.argument(7))).then(|| call.flag(7));
+    let number = match state.store(owner)?.any_table_with(&wanted.name, options, expires)? {
+        AnyTable::Plain(table) => {
+            tell(table.in_memory(), &mut state.results);
+            state.add(owner, Encodings::default(), Table::from(table))?
+        }
+        AnyTable::Expiring(table) => {
+            tell_expiring(table.in_memory(), &mut state.results);
+            state.add(owner, Encodings::default(), Expiring::from(table))?
+        }
+    };
+    Ok(call.js.u32(number)?)
 }
 
 /// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
@@ -116,9 +156,9 @@ fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.len())?)
 }
 
-/// `tableMemory(table)`: in bytes.
-pub(crate) fn table_memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.usize(state.parts::<Table>(call.number(0))?.table.thing.in_memory().memory())?)
+/// `memory(table)`: in bytes.
+fn memory<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.memory())?)
 }
 
 /// `clear(table)`
@@ -158,6 +198,12 @@ pub(super) fn lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
     if T::EXPIRES { call.js.get_f64(call.argument(position)).map(duration) } else { None }
 }
 
+/// The same of a sum.
+#[inline]
+fn sum_lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
+    if T::SUMS_EXPIRE { lifetime::<T>(call, position) } else { None }
+}
+
 /// `delete(table, key)`: whether it took effect.
 fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;
@@ -165,9 +211,9 @@ fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `takePair(table, key)`: removes a pair; its value, see [`single`], or `undefined`.
-pub(crate) fn take_pair<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed::<Table>(call, state)?;
-    let value = table.thing.live()?.take(&input.key)?;
+fn take_pair<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+    let value = table.thing.take(&input.key)?;
     optional(call.js, crossing, Column::Value, table.encodings.values, value.as_deref())
 }
 
@@ -189,11 +235,11 @@ fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     }
 }
 
-/// `increment(table, key, by)`: the sum, a number or a bigint like `by`.
+/// `increment(table, key, by, ttl)`: the sum, a number or a bigint like `by`. Caches take no `ttl`.
 fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;
     let (by, is_bigint) = amount(call.js, call.argument(2))?;
-    let sum = parts.table.thing.increment(&parts.input.key, by)?;
+    let sum = parts.table.thing.increment(&parts.input.key, by, sum_lifetime::<T>(call, 3))?;
     Ok(if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }?)
 }
 
@@ -255,18 +301,14 @@ fn write_many<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) 
 }
 
 /// `containsMany()`
-pub(crate) fn contains_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let found =
-        run::<Table, _>(state, |of, staged, _| Ok(of.thing.in_memory().contains_many(&staged.keys()?)))?;
+fn contains_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let found = run::<T, _>(state, |of, staged, _| Ok(of.thing.contains_many(&staged.keys()?)))?;
     booleans(call.js, &found)
 }
 
 /// `compareAndSwapMany()`: whether each was as expected.
-pub(crate) fn compare_and_swap_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let done = run::<Table, _>(state, |of, staged, _| {
-        Ok(of.thing.live()?.compare_and_swap_many(&staged.swaps()?)?)
-    })?;
-    booleans(call.js, &done)
+fn compare_and_swap_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.swap_many(staged))?)
 }
 
 /// `selectMany()`: the number of results to take.
@@ -280,11 +322,12 @@ fn select_many<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(count)?)
 }
 
-/// `incrementMany()`: the number of results to take.
-pub(crate) fn increment_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let count = run::<Table, _>(state, |of, staged, results| {
+/// `incrementMany(ttl)`: the number of results to take.
+fn increment_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let ttl = sum_lifetime::<T>(call, 0);
+    let count = run::<T, _>(state, |of, staged, results| {
         results.begin(Encodings::default(), &[]);
-        let sums = of.thing.live()?.increment_many(&staged.amounts()?)?;
+        let sums = of.thing.increment_many(staged, ttl)?;
         results.set_sums(sums.into_iter().zip(staged.bigints()));
         results.check()?;
         Ok(results.len())

@@ -1,0 +1,233 @@
+// Tables whose pairs expire: each verb over an expired pair, and what refuses such tables.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DELETE, openSync, Store } from 'twindex'
+import { code, newPath } from './helpers.js'
+
+const SOON = { ttl: 5 }
+const HOUR = { ttl: 3_600_000 }
+
+/** Waits until the keys are absent. */
+async function expire(table, ...keys) {
+  const end = Date.now() + 5000
+  while (keys.some((key) => table.has(key))) {
+    assert.ok(Date.now() < end, `waited 5 s for the expiry of ${keys}`)
+    await sleep(1)
+  }
+}
+
+/** A sorted table with the pair `old`, which has expired and is not removed. */
+async function expired(options) {
+  const table = new Store().table('t', { index: 'sorted', expires: true, ...options })
+  const value = options?.values === 'bytes' ? Buffer.from('1') : options?.values === 'int' ? 1 : '1'
+  table.set('old', value, SOON)
+  await expire(table, 'old')
+  assert.equal(table.size, 1)
+  return table
+}
+
+const VERBS = [
+  ['get', ['old'], undefined],
+  ['select', ['old'], undefined],
+  ['contains', ['old'], false],
+  ['ttl', ['old'], undefined],
+  ['touch', ['old', 1000], false],
+  ['insert', ['old', '2'], true],
+  ['replace', ['old', '2'], false],
+  ['upsert', ['old', '2'], true],
+  ['delete', ['old'], false],
+  ['take', ['old'], undefined],
+  ['compareAndSwap', ['old', '1', '2'], false],
+  ['compareAndSwap', ['old', undefined, '2'], true],
+  ['alter', ['old', () => DELETE], false],
+  ['alter', ['old', (seen) => String(seen)], true],
+  ['increment', ['old', 2], 2],
+  ['increment', ['old', 2n], 2n],
+  ['first', [], undefined],
+  ['last', [], undefined],
+  ['popFirst', [], undefined],
+  ['popLast', [], undefined],
+  ['deleteRange', [], 0],
+  ['deletePrefix', ['o'], 0],
+  ['removeExpired', [], 1],
+  ['removeExpired', [0], 0],
+  ['insertMany', [[['old', '2']]], [true]],
+  ['replaceMany', [[['old', '2']]], [false]],
+  ['upsertMany', [[['old', '2']]], [true]],
+  ['deleteMany', [['old']], [false]],
+  ['selectMany', [['old']], [undefined]],
+  ['containsMany', [['old']], [false]],
+  ['incrementMany', [[['old', 3]]], [3]],
+  ['compareAndSwapMany', [[['old', '1', '2']]], [false]],
+]
+
+test('an expired pair is absent for every verb', async () => {
+  await Promise.all(
+    VERBS.map(async ([verb, given, expected]) => {
+      const table = await expired()
+      assert.deepEqual(table[verb](...given), expected, verb)
+    }),
+  )
+  const bytes = await expired({ values: 'bytes' })
+  assert.deepEqual([bytes.take('old'), bytes.popFirst()], [undefined, undefined])
+})
+
+test('an expired pair is absent for scans, cursors and iterators', async () => {
+  const table = await expired()
+  table.set('a', '1').set('z', '2', HOUR)
+  const pairs = [
+    ['a', '1'],
+    ['z', '2'],
+  ]
+  assert.deepEqual([...table], pairs)
+  assert.deepEqual(
+    [[...table.keys()], [...table.values()]],
+    [
+      ['a', 'z'],
+      ['1', '2'],
+    ],
+  )
+  assert.deepEqual([...table.scan({ limit: 2 })], pairs)
+  assert.deepEqual([...table.scan({ gte: 'a', reverse: true })], [...pairs].reverse())
+  assert.deepEqual([...table.prefix('o')], [])
+  const cursor = table.cursor()
+  assert.deepEqual([cursor.scanAscNext(), cursor.key, cursor.value], [pairs[0], 'a', '1'])
+  assert.deepEqual([cursor.scanAscNextMany(5), cursor.scanAscNext()], [[pairs[1]], undefined])
+  cursor.seek('m')
+  assert.deepEqual([cursor.scanAscNext(), cursor.scanDescNext()], [pairs[1], pairs[0]])
+  assert.deepEqual([table.first(), table.popLast()], pairs)
+  const hash = new Store().table('h', { expires: true, values: 'int' }).set('old', 1, SOON).set('a', 2)
+  await expire(hash, 'old')
+  assert.deepEqual([...hash], [['a', 2]])
+})
+
+test('every write says how long its pair lives, and without that it stays', () => {
+  const table = new Store().table('t', { expires: true, values: 'int' })
+  const lives = (key) => (table.ttl(key) === Number.POSITIVE_INFINITY ? 'ever' : table.ttl(key) > 3_590_000)
+  table.insert('a', 1, HOUR)
+  assert.equal(lives('a'), true)
+  table.increment('a', 1)
+  table.alter('a', (value) => value + 1)
+  assert.deepEqual([table.get('a'), lives('a')], [3, true])
+  for (const [write, expected] of [
+    [() => table.replace('a', 1), 'ever'],
+    [() => table.touch('a', HOUR.ttl), true],
+    [() => table.upsert('a', 1, { ttl: Number.POSITIVE_INFINITY }), 'ever'],
+    [() => table.upsertMany([['a', 1]], HOUR), true],
+    [() => table.replaceMany([['a', 1]]), 'ever'],
+    [() => table.touch('a', HOUR.ttl), true],
+    [() => table.touch('a', undefined), 'ever'],
+    [() => table.delete('a') && table.increment('a', 1, HOUR), true],
+    [() => table.delete('a') && table.incrementMany([['a', 1]], HOUR), true],
+    [() => table.delete('a') && table.insertMany([['a', 1]], HOUR), true],
+    [() => table.delete('a') && table.compareAndSwap('a', undefined, 1), 'ever'],
+  ]) {
+    write()
+    assert.equal(lives('a'), expected, String(write))
+  }
+})
+
+test('a time to live out of range is refused before anything is written', () => {
+  const table = new Store().table('t', { expires: true })
+  for (const ttl of [0, -1, Number.NaN, 1e300]) {
+    assert.throws(() => table.set('a', '1', { ttl }), code('TTL'))
+    assert.throws(() => table.upsertMany([['a', '1']], { ttl }), code('TTL'))
+    assert.throws(() => table.touch('a', ttl), code('TTL'))
+    assert.throws(() => table.increment('a', 1, { ttl }), code('TTL'))
+  }
+  assert.throws(() => table.set('a', '1', { ttl: '5' }), code('TYPE'))
+  assert.throws(() => table.set('a', '1', { time: 5 }), code('RANGE'))
+  assert.equal(table.size, 0)
+})
+
+test('a table remembers whether its pairs expire', () => {
+  const store = new Store()
+  const table = store.table('t', { expires: true, values: 'json' }).set('a', [1], HOUR)
+  store.table('plain')
+  assert.equal(store.table('t').ttl('a'), table.ttl('a'))
+  assert.deepEqual(store.table('t').codecs, { keys: 'str', values: 'json' })
+  assert.throws(() => store.table('t', { expires: false }), code('WRONG_EXPIRY'))
+  assert.throws(() => store.table('plain', { expires: true }), code('WRONG_EXPIRY'))
+  assert.throws(() => store.table('t', { values: 'int' }), code('WRONG_CODEC', { message: /"json".*"int"/ }))
+  assert.throws(() => store.table('t', { expires: 1 }), code('TYPE'))
+  assert.throws(() => store.table('none', { expires: true, create: false }), code('NO_TABLE'))
+  const own = { name: 'own', encode: String, decode: Number, format: 'str' }
+  store.table('own', { expires: true, values: own }).set('a', 1)
+  assert.throws(() => store.table('own'), code('WRONG_CODEC'))
+  assert.equal(store.table('t').get('a')[0], 1)
+})
+
+test('batches and transactions refuse tables whose pairs expire', () => {
+  const store = new Store()
+  const table = store.table('t', { expires: true, values: 'int' })
+  for (const write of [
+    (batch) => batch.set(table, 'a', 1),
+    (batch) => batch.delete(table, 'a'),
+    (batch) => batch.increment(table, 'a'),
+    (batch) => batch.expect(table, 'a', undefined),
+  ])
+    assert.throws(() => store.batch(write), code('NOT_SUPPORTED'))
+  assert.throws(() => store.transaction((tx) => tx.table('t')), code('NOT_SUPPORTED'))
+})
+
+test('a snapshot shows what had not expired at its moment, and goes on to', async () => {
+  const store = new Store()
+  const table = store.table('t', { expires: true }).set('a', '1', { ttl: 200 }).set('old', '2', SOON)
+  await expire(table, 'old')
+  const snapshot = store.snapshot()
+  const then = snapshot.table('t')
+  await expire(table, 'a')
+  assert.deepEqual([[...then], then.get('a'), then.has('old')], [[['a', '1']], '1', false])
+  assert.ok(then.ttl('a') > 0 && then.ttl('a') <= 200)
+  assert.throws(() => then.set('a', '2'), code('READ_ONLY'))
+  assert.throws(() => then.touch('a', 5), code('READ_ONLY'))
+  assert.throws(() => then.removeExpired(), code('READ_ONLY'))
+  assert.throws(
+    () => snapshot.table('t', { values: 'int' }),
+    code('WRONG_CODEC', { message: /"str".*"int"/ }),
+  )
+  snapshot.close()
+  assert.throws(() => then.get('a'), code('ENDED'))
+})
+
+test('the file keeps the times; watch and feed show values without them, and a removal as a delete', async () => {
+  const path = newPath()
+  const store = openSync(path)
+  const table = store.table('t', { expires: true, values: 'json' })
+  const [watch, feed] = [table.watch(), store.changes(undefined, { tables: [table] })]
+  table.set('a', [1], HOUR).set('old', 2, SOON)
+  await expire(table, 'old')
+  assert.equal(table.removeExpired(), 1)
+  const expected = [
+    { table: 't', kind: 'put', key: 'a', value: [1] },
+    { table: 't', kind: 'put', key: 'old', value: 2 },
+    { table: 't', kind: 'delete', key: 'old' },
+  ]
+  assert.deepEqual([watch.poll(), watch.poll(), watch.poll()], expected)
+  const changes = []
+  while (changes.length < 3) {
+    const set = await feed.wait(5000)
+    assert.ok(set, `waited 5 s for three changes, and saw ${changes.length}`)
+    changes.push(...set.changes)
+  }
+  assert.deepEqual(changes, expected)
+  watch.close()
+  feed.close()
+  store.closeSync()
+  assert.throws(() => table.get('a'), code('CLOSED'))
+  const again = openSync(path)
+  assert.ok(again.table('t').ttl('a') > 3_590_000)
+  again.closeSync()
+})
+
+test('an expiring table and a plain one with the same number are not mixed up', () => {
+  const store = new Store()
+  const [plain, other] = [store.table('plain'), store.table('other', { expires: true })]
+  plain.set('a', '1')
+  other.set('a', '2')
+  assert.deepEqual([[...plain], [...other]], [[['a', '1']], [['a', '2']]])
+  assert.equal(other.compareAndSwap('a', '2', '3'), true)
+  other.clear()
+  assert.deepEqual([plain.get('a'), other.size], ['1', 0])
+})
