@@ -15,7 +15,7 @@ const done = store.table('done', { index: 'sorted', values: 'int' })
 
 function work() {
   for (const [key, file] of waiting) {
-    // Written down first, so that it is never in neither table. Whoever then takes it away from the others does it.
+    // In `begun` first, so that the job is always in a table. The worker that deletes it from `waiting` does it.
     begun.upsert(key, file)
     if (!waiting.delete(key)) continue
     const lines = readFileSync(file, 'utf8').split('\n').length - 1

@@ -17,7 +17,7 @@ from typing import Any
 
 import twindex
 
-#: What can be asked for, by name.
+#: The requests that the writer answers, by name.
 Verbs = dict[str, Callable[..., Any]]
 
 

@@ -52,7 +52,7 @@ def add(store: twindex.Store, lines: Iterable[str]) -> int:
 
 
 def windows(store: twindex.Store, sensor: str, start: float, end: float, step: float) -> Iterator[Window]:
-    """The windows of so many seconds in which something was measured, from a moment on, up to another."""
+    """The windows that have measurements, from one moment up to another; each lasts `step` seconds."""
     found = series(store).scan(gte=(sensor, start), lt=(sensor, end))
     for number, pairs in groupby(found, key=lambda pair: (pair[0][1] - start) // step):
         values = [value for _, value in pairs]

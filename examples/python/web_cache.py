@@ -22,7 +22,7 @@ Pages = twindex.Cache[str, bytes]
 
 
 def cache_of(seconds: float, capacity: int) -> Pages:
-    """A cache of pages by their path, each good for so many seconds, together in so many bytes."""
+    """A cache of pages by their path, with a time to live in seconds and a limit in bytes."""
     return twindex.Cache(capacity=capacity, ttl=seconds, stale_for=seconds, keys="str", values="bytes")
 
 
