@@ -73,7 +73,7 @@ export interface KeptStore extends Store {
 
 /**
  * Opens the store of this name, or creates it. The page must be secure (`https:`, or `localhost`). One tab or worker at a time has
- * it for writing; another gets the error `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
+ * it for writing; another gets the error `TWINDEX_IN_USE`. A damaged store is `TWINDEX_CORRUPT`; once a write has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
 
