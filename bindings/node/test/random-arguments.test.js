@@ -89,11 +89,7 @@ async function callAny(target, name) {
   const method = pick(methodsOf(target.constructor).filter((each) => !APART.includes(each)))
   try {
     const result = target[method](...Array.from({ length: random(4) }, () => pick(VALUES)))
-    if (typeof result?.next === 'function') {
-      for (let step = 0; step < 3; step++) result.next()
-      // A watch that waits would keep the process.
-      result.return?.()
-    }
+    if (typeof result?.next === 'function') for (let step = 0; step < 3; step++) result.next()
     if (result instanceof Promise) await result
     // A watch that waits keeps the process alive.
     result?.close?.()
