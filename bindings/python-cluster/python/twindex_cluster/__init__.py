@@ -52,10 +52,10 @@ def connect(url, **options):
     Options, times in seconds:
 
     - `namespace="tw"`: what every key in the servers begins with.
-    - `near_cache=0`: keeps so many bytes of pairs in this process, each for `longest_life=60` at most.
+    - `near_cache=0`: the bytes of pairs to keep in this process, each for `longest_life=60` at most.
     - `timeout=2`: how long a server may take for a command; `connect_timeout=1` for a connection.
     - `patience=15`: how long a command is tried that no server has taken yet.
-    - `replicas=0`: a write waits until so many replicas of its master have it.
+    - `replicas=0`: how many replicas of its master must have a write before it returns.
     - `partitions=16`: of a sorted table that is created.
     - `catalogue_age=1`: how soon a table is noticed that another client dropped.
     - `addresses={}`: where a server is reached that announces another address, such as

@@ -25,7 +25,7 @@ _TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle",
 class Codec(Generic[T]):
     """A codec of your own: its name, a function that makes bytes of an object, and one that makes the object again.
 
-    A table remembers the name. Whoever opens it later, in any language, gives a codec of that name.
+    A table remembers the name. A program that opens it later, in any language, gives a codec of that name.
 
     Sorted tables order by the bytes. What `encode` makes of two equal keys must be equal.
 

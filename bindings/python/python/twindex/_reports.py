@@ -1,4 +1,4 @@
-"""What is told of files."""
+"""Reports about files."""
 
 from __future__ import annotations
 

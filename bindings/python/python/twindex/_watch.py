@@ -58,7 +58,7 @@ class Watch(Iterator["Change"], AsyncIterator["Change"]):
         return self._native.poll()
 
     def wait(self, timeout: float | None = None) -> Change | None:
-        """The next change; waits for it, for so many seconds at most, and then is None. So it is when the watch has ended."""
+        """The next change. Waits for it up to `timeout` seconds; then, and at the end of the watch, it is None."""
         return self._native.wait(timeout)
 
     @property

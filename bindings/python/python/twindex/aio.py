@@ -239,7 +239,7 @@ class Changes:
         return batch
 
     async def wait(self, timeout: float | None = None) -> ChangeSet | None:
-        """The next batch; waits for it, for so many seconds at most, and then is None."""
+        """The next batch. Waits for it up to `timeout` seconds, and then is None."""
         if not isinstance(timeout, (int, float, NoneType)):
             kind = type(timeout).__name__
             raise ArgumentTypeError(f"timeout must be a number of seconds or None, not {kind}: {timeout!r}")

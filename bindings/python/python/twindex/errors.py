@@ -61,11 +61,11 @@ class TableNameError(Error, ValueError, code="TABLE_NAME"):
 
 
 class WrongIndexError(Error, TypeError, code="WRONG_INDEX"):
-    """A table that has one index was asked for as, or used as if it had, the other."""
+    """A table of one index was opened or used as one of the other."""
 
 
 class WrongCodecError(Error, TypeError, code="WRONG_CODEC"):
-    """A table whose keys or values have one codec was asked for with another, or has one that is to be named."""
+    """A table was opened with another codec than it has, or without a codec that must be named."""
 
 
 class WrongExpiryError(Error, TypeError, code="WRONG_EXPIRY"):
@@ -81,7 +81,7 @@ class UnknownIndexError(Error, ValueError, code="UNKNOWN_INDEX"):
 
 
 class NoTableError(Error, KeyError, code="NO_TABLE"):
-    """A table that is not there was asked for with `create=False`."""
+    """`create=False` found no table of that name."""
 
     # A `KeyError` would show its message as a key, in quotes.
     __str__ = Exception.__str__
