@@ -12,7 +12,7 @@ use twindex_format::{Progress, Torn, limit_while_loading};
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
-use crate::expiring::Expiry;
+use crate::expiring::due::Expiry;
 use crate::follower::Follower;
 use crate::load;
 use crate::lock::{Lock, Make, pid};

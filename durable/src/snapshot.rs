@@ -9,7 +9,7 @@ use twindex_format::tables_of;
 
 use crate::core::Logged;
 use crate::error::{Error, Result};
-use crate::expiring::check_expires;
+use crate::expiring::kind::check_expires;
 use crate::handle::Handle;
 use crate::lock::Make;
 use crate::paths::resolve;

@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
-use crate::expiring::{check_expires, check_plain, not_plain};
+use crate::expiring::kind::{check_expires, check_plain, not_plain};
 use crate::feed::{Changes, FeedFile};
 use crate::follow_thread;
 use crate::handle::Handle;

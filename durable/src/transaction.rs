@@ -10,7 +10,7 @@ use twindex_format::Operation;
 use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
-use crate::expiring::Removal;
+use crate::expiring::due::Removal;
 use crate::handle::Handle;
 use crate::store::Store;
 use crate::table::Table;

@@ -7976,7 +7976,8 @@ type KeyValue<'p> = (&'p [u8], &'p [u8]);
 const BATCH: usize = tuned(4096, 40);
 
 /// The sum of a value that is a decimal integer and of `by`.
-fn incremented(text: &[u8], by: i64) -> Boxed<i64> {
+#[doc(hidden)]
+pub fn incremented(text: &[u8], by: i64) -> Boxed<i64> {
     let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
     let value = value.ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
     value.checked_add(by).ok_or_else(|| Box::new(Error::Overflow { value, by }))

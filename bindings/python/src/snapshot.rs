@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference}
 use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
 use twindex::IndexKind;
 
+use crate::cache::seconds_of;
 use crate::codec::Codecs;
 use crate::cursor::{Cursor, ExpiringCursor};
 use crate::error::{self, Result};
@@ -19,7 +20,6 @@ use crate::objects;
 use crate::paths::path_of;
 use crate::scan::Scan;
 use crate::shared::{Ends, Shared, not_copied};
-use crate::table::expiring::seconds_of;
 use crate::table::reads::table_reads;
 use crate::table::{Named, Table};
 

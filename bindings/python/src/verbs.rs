@@ -395,7 +395,32 @@ macro_rules! increments {
     };
 }
 
-pub(crate) use {increments, key_reads, mapping_reads, shared_verbs};
+/// The verbs of a class whose pairs expire that give keys values, one by one and together.
+macro_rules! expiring_puts {
+    ($class:ident: $($(#[$doc:meta])* $verb:ident, $write:path, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+        #[pymethods]
+        impl $class {
+            $($(#[$doc])*
+            #[pyo3(signature = (key, value, /, *, ttl=None))]
+            fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
+                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl.map(|Ttl(ttl)| ttl));
+                self.write(py, value.len(), |cache| $write(cache, key.as_ref(), value.as_ref(), ttl))
+            }
+
+            $(#[$doc_of_many])*
+            #[pyo3(signature = (pairs, /, *, ttl=None))]
+            fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
+                let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl.map(|Ttl(ttl)| ttl));
+                self.write_many(pairs.py(), &groups, |cache, pairs| {
+                    pairs.iter().map(|(key, value)| $write(cache, key.as_ref(), value.as_ref(), ttl)).collect()
+                })
+            })*
+        }
+    };
+}
+
+pub(crate) use {expiring_puts, increments, key_reads, mapping_reads, shared_verbs};
 
 /// Does work with all items, some at a time: as many, or those that have so many bytes together. Signals are looked for in
 /// between.

@@ -4,6 +4,8 @@
 //! wrapper of a [`Table`] writes and hides it, and no other table knows of it.
 
 mod clock;
+pub(crate) mod due;
+pub(crate) mod kind;
 mod reads;
 mod removal;
 mod transaction;
@@ -18,9 +20,10 @@ use twindex_format::{FOREVER, expiring_codec, values_that_expire, with_deadline}
 
 pub(crate) use self::clock::Clock;
 pub use self::clock::MAX_TTL;
+use self::due::Removal;
+use self::kind::check_expires;
 use self::reads::Time;
 pub use self::reads::{ExpiringCursor, ExpiringReads, Unexpired};
-pub(crate) use self::removal::{Expiry, Removal};
 pub use self::transaction::ExpiringPart;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
@@ -132,32 +135,6 @@ impl Snapshot {
         let table = self.raw_table(name)?;
         check_expires(table.as_table(), true)?;
         Ok(ExpiringReads::new(table.as_table().clone(), Time::At(self.time)))
-    }
-}
-
-/// Checks whether the pairs of a table expire.
-pub(crate) fn check_expires(table: &twindex::Table, needs: bool) -> Result<()> {
-    let expires = values_that_expire(table.codecs().1).is_some();
-    if expires == needs { Ok(()) } else { Err(Error::WrongExpiry { table: table.name().into(), expires }) }
-}
-
-/// Checks that options are not those of a table whose pairs expire.
-pub(crate) fn check_plain(name: &str, options: &TableOptions<'_>) -> Result<()> {
-    match values_that_expire(options.codecs().1) {
-        None => Ok(()),
-        Some(_) => Err(Error::WrongExpiry { table: name.into(), expires: true }),
-    }
-}
-
-/// The error of a table whose pairs expire, where it was opened with codecs of another.
-pub(crate) fn not_plain(error: Error) -> Error {
-    match error {
-        Error::Engine(twindex::Error::WrongCodec { table, has, .. })
-            if values_that_expire(&has).is_some() =>
-        {
-            Error::WrongExpiry { table, expires: true }
-        }
-        other => other,
     }
 }
 
@@ -646,13 +623,9 @@ fn set(value: Option<&[u8]>) -> Change {
     value.map_or(Change::Delete, |value| Change::Set(value.to_vec()))
 }
 
-/// The sum of a value and of `by`, as the engine's `increment` makes it.
+/// The sum of a value, 0 where there is none, and of `by`.
 fn incremented(old: Option<&[u8]>, by: i64) -> Outcome<i64> {
-    let Some(text) = old else { return Ok(by) };
-    let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
-    let start = || text[..text.len().min(32)].escape_ascii().to_string();
-    let value = value.ok_or_else(|| twindex::Error::NotAnInteger { start: start() })?;
-    value.checked_add(by).ok_or(twindex::Error::Overflow { value, by })
+    old.map_or(Ok(by), |text| twindex::incremented(text, by).map_err(|error| *error))
 }
 
 /// Its name, index, codecs and length.

@@ -1,17 +1,15 @@
 //! The removal of expired pairs, in bounded steps.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::atomic::AtomicU64;
+use std::sync::TryLockError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use twindex::{Change, IndexKind};
-use twindex_format::{FOREVER, Operation, split_deadline, values_that_expire};
+use twindex_format::{FOREVER, Operation, split_deadline};
 
-use super::clock::Clock;
+use super::due::{Expiry, Pass, Removal};
 use crate::core::{Core, Logged};
 use crate::error::Result;
 use crate::handle::Writer;
@@ -26,26 +24,6 @@ const MOST_OF_WRITER: usize = WRITES_PER_STEP as usize;
 /// The thread that syncs the log removes for so long at a time, twice a second.
 const BUSY: Duration = Duration::from_millis(5);
 
-/// The clock of a store, and its tables whose pairs expire, by their ids.
-#[derive(Debug, Default)]
-pub(crate) struct Expiry {
-    /// The system's, unless a test gave another.
-    clock: Mutex<Option<Arc<Clock>>>,
-    tables: Mutex<BTreeMap<u32, Arc<Removal>>>,
-}
-
-/// How far the removal of a table's expired pairs has come. It goes through all pairs, in passes.
-#[derive(Debug)]
-pub(crate) struct Removal {
-    id: u32,
-    table: twindex::Table,
-    pass: Mutex<Pass>,
-    /// Nothing that the last pass left behind expires before.
-    due: AtomicU64,
-    /// Nor does anything that was written since the present one began.
-    due_of_written: AtomicU64,
-}
-
 /// What a step did.
 #[derive(Default)]
 struct Step {
@@ -56,49 +34,7 @@ struct Step {
     written: Option<u64>,
 }
 
-#[derive(Debug)]
-struct Pass {
-    /// Where a hash table is walked next.
-    from: u64,
-    /// The last key of a sorted table that was passed.
-    last: Option<Vec<u8>>,
-    is_new: bool,
-    /// The first deadline among the pairs that stay.
-    due: u64,
-}
-
-impl Default for Pass {
-    fn default() -> Self {
-        Self { from: 0, last: None, is_new: true, due: u64::MAX }
-    }
-}
-
 impl Expiry {
-    pub(crate) fn clock(&self) -> Arc<Clock> {
-        lock(&self.clock).as_ref().map_or_else(Clock::system, Arc::clone)
-    }
-
-    pub(crate) fn set_clock(&self, clock: Clock) {
-        *lock(&self.clock) = Some(Arc::new(clock));
-    }
-
-    pub(crate) fn removal(&self, id: u32, table: &twindex::Table) -> Arc<Removal> {
-        let new = || Arc::new(Removal::new(id, table.clone()));
-        Arc::clone(lock(&self.tables).entry(id).or_insert_with(new))
-    }
-
-    /// Forgets a table that was dropped.
-    pub(crate) fn forget(&self, id: u32) {
-        lock(&self.tables).remove(&id);
-    }
-
-    /// Remembers those of these tables whose pairs expire.
-    pub(crate) fn remember(&self, tables: &[(u32, twindex::Table)]) {
-        for (id, table) in tables.iter().filter(|(_, table)| values_that_expire(table.codecs().1).is_some()) {
-            self.removal(*id, table);
-        }
-    }
-
     /// Removes what has expired, for a moment. It does not wait for anything, and what cannot be removed stays.
     pub(crate) fn remove_for_a_moment(&self, core: &Core) {
         let tables: Vec<_> = lock(&self.tables).values().cloned().collect();
@@ -133,11 +69,6 @@ fn is_turn(writes: usize) -> bool {
 }
 
 impl Removal {
-    pub(crate) fn new(id: u32, table: twindex::Table) -> Self {
-        let due_of_written = AtomicU64::new(u64::MAX);
-        Self { id, table, pass: Mutex::default(), due: AtomicU64::new(0), due_of_written }
-    }
-
     /// To be called after so many writes, of pairs with this deadline.
     #[inline]
     pub(crate) fn written(&self, core: &Core, deadline: u64, writes: usize) {
@@ -147,24 +78,12 @@ impl Removal {
         }
     }
 
-    /// To be called once a pair with this deadline is in memory.
-    #[inline]
-    pub(crate) fn note(&self, deadline: u64) {
-        if deadline != FOREVER && deadline < self.due_of_written.load(Relaxed) {
-            self.due_of_written.fetch_min(deadline, Relaxed);
-        }
-    }
-
     #[cold]
     fn step_of_writer(&self, core: &Core) {
         if self.is_due(core.expiry.clock().now()) {
             // The write has been done. What could not be removed is still hidden.
             let _ = self.try_step(core, MOST_OF_WRITER);
         }
-    }
-
-    fn is_due(&self, now: u64) -> bool {
-        now >= self.due.load(Relaxed).min(self.due_of_written.load(Relaxed))
     }
 
     /// Removes up to so many expired pairs. If it returns fewer, there were no more.

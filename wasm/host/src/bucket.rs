@@ -369,3 +369,22 @@ impl Bucket {
         Ok(last.filter(|_| stopped || shown == limit).map(Position::After))
     }
 }
+
+/// A key and the value that was seen of it.
+pub(crate) struct Cas {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: String,
+    pub(crate) seen: Option<Vec<u8>>,
+}
+
+impl Cas {
+    pub(crate) fn look(bucket: Arc<Bucket>, key: String) -> Result<Self> {
+        twindex::check_key(key.as_bytes())?;
+        let seen = bucket.table.select(&key)?;
+        Ok(Self { bucket, key, seen })
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.key.len() + self.seen.as_ref().map_or(0, Vec::len)
+    }
+}

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use wasmtime::component::{Resource, ResourceTable};
 
-use crate::bucket::Bucket;
-use crate::keyvalue::Cas;
+use crate::bucket::{Bucket, Cas};
 use crate::refused::{Refused, Result};
 
 /// How many listings of sorted tables an instance may have under way, by cursors that are numbers.

@@ -8,7 +8,7 @@ use wasmtime::Result;
 use wasmtime::component::{ComponentType, Lift, Lower, Resource};
 
 use crate::GetMany;
-use crate::bucket::{Bucket, Position};
+use crate::bucket::{Bucket, Cas, Position};
 use crate::guest::{Guest, Handle};
 use crate::linking::{Interface, Linking, drop_bucket, owned};
 use crate::refused::{self, Refused};
@@ -47,25 +47,6 @@ impl From<Refused> for Error {
 struct KeyResponse<C> {
     keys: Vec<String>,
     cursor: Option<C>,
-}
-
-/// A key and the value that was seen of it.
-pub(crate) struct Cas {
-    bucket: Arc<Bucket>,
-    key: String,
-    seen: Option<Vec<u8>>,
-}
-
-impl Cas {
-    pub(crate) fn look(bucket: Arc<Bucket>, key: String) -> refused::Result<Self> {
-        twindex::check_key(key.as_bytes())?;
-        let seen = bucket.table.select(&key)?;
-        Ok(Self { bucket, key, seen })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.key.len() + self.seen.as_ref().map_or(0, Vec::len)
-    }
 }
 
 #[derive(ComponentType, Lower)]

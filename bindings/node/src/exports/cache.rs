@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Waker};
 use serde_json::json;
 use twindex_cache::{Begun, Cache, Error, Leader, Outcome as Ended, Saved, Ttl};
 
+use super::keyed;
 use super::task::{self, Outcome};
-use super::verbs::{keyed, lifetime};
+use super::verbs::lifetime;
 use crate::cached::{Cached, Numbers};
 use crate::call::Call;
 use crate::crossing::{Crossing, Region};

@@ -5,8 +5,8 @@ use std::task::Waker;
 
 use twindex_durable::{Error, Position, WatchOptions};
 
+use super::keyed;
 use super::task::{self, Outcome};
-use super::verbs::keyed;
 use crate::call::Call;
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};

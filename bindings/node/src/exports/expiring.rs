@@ -1,7 +1,8 @@
 //! What only tables whose pairs expire have: see [`super::verbs`] for the rest.
 
 use super::cache::show;
-use super::verbs::{keyed, lifetime};
+use super::keyed;
+use super::verbs::lifetime;
 use crate::call::{Call, Native};
 use crate::fault::Answer;
 use crate::state::{Parts, State};

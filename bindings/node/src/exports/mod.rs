@@ -13,10 +13,11 @@ pub(crate) mod transaction;
 pub(crate) mod verbs;
 
 use crate::call::Call;
-use crate::crossing::Crossing;
-use crate::fault::Answer;
+use crate::crossing::{Crossing, Region};
+use crate::fault::{Answer, Fault};
 use crate::js::Value;
-use crate::state::{Prepared, State, Thing};
+use crate::pairs::Pairs;
+use crate::state::{Parts, Prepared, State, Thing};
 
 /// `prepare(raise)`: takes the function that makes errors, `(code, message, details, value?) => Error`, and returns the
 /// crossing buffer.
@@ -31,4 +32,13 @@ pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn free<'c, T: Thing>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     T::all(state).0.free(call.number(0));
     Ok(Value::UNDEFINED)
+}
+
+/// The table or cache, with the key in `input.key`.
+#[inline]
+fn keyed<'c, 's, T: Pairs>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s, T>, Fault<'c>> {
+    state.input.ask(call.js, Region::Key, call.argument(1));
+    let mut parts = state.parts::<T>(call.number(0))?;
+    parts.settle_key(call.js, call.argument(1))?;
+    Ok(parts)
 }

@@ -8,7 +8,7 @@
 use twindex::{IndexKind, TableOptions};
 use twindex_durable::{AnyTable, ExpiringReads};
 
-use super::{changes, free, scan};
+use super::{changes, free, keyed, scan};
 use crate::cached::duration;
 use crate::call::{Call, Native};
 use crate::crossing::Region;
@@ -168,18 +168,6 @@ fn clear<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 // --- the verbs
-
-/// The table or cache, with the key in `input.key`.
-#[inline]
-pub(super) fn keyed<'c, 's, T: Pairs>(
-    call: &Call<'c>,
-    state: &'s mut State,
-) -> Result<Parts<'s, T>, Fault<'c>> {
-    state.input.ask(call.js, Region::Key, call.argument(1));
-    let mut parts = state.parts::<T>(call.number(0))?;
-    parts.settle_key(call.js, call.argument(1))?;
-    Ok(parts)
-}
 
 /// `insert(table, key, value)`, `replace` and `upsert`: whether it took effect.
 fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {

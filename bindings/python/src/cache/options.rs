@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt};
-use twindex_cache::{CacheOptions, MAX_TTL};
+use twindex_cache::{CacheOptions, MAX_TTL, Ttl as Life};
 
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result, shown};
@@ -51,6 +51,15 @@ impl FromPyObject<'_, '_> for Ttl {
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self> {
         Self::of("ttl", &object)
+    }
+}
+
+/// A time that is left, as Python sees it.
+pub(crate) fn seconds_of(life: Life) -> Option<f64> {
+    match life {
+        Life::Absent => None,
+        Life::Forever => Some(f64::INFINITY),
+        Life::Left(left) => Some(left.as_secs_f64()),
     }
 }
 

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::Cache;
-use super::options::{Ttl, count};
+use super::options::{Ttl, count, seconds_of};
 use crate::allocation::{gather, with_room};
 use crate::arguments::{Amount, Given};
 use crate::codec::{Codecs, Encoded};
@@ -15,9 +15,9 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::table::expiring::seconds_of;
 use crate::verbs::{
-    Engine, encode_amounts, encode_pairs, increments, key_reads, mapping_reads, shared_verbs, updates,
+    Engine, encode_amounts, encode_pairs, expiring_puts, increments, key_reads, mapping_reads, shared_verbs,
+    updates,
 };
 
 key_reads!(Cache);
@@ -45,33 +45,6 @@ fn upsert(
 ) -> twindex_cache::Result<bool> {
     ttl.map_or_else(|| cache.insert(key, value), |ttl| cache.insert_for(key, value, ttl))
 }
-
-/// The verbs that give keys values, one by one and together.
-macro_rules! expiring_puts {
-    ($class:ident: $($(#[$doc:meta])* $verb:ident, $write:path, $(#[$doc_of_many:meta])* $many:ident;)*) => {
-        #[pymethods]
-        impl $class {
-            $($(#[$doc])*
-            #[pyo3(signature = (key, value, /, *, ttl=None))]
-            fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
-                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
-                let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl.map(|Ttl(ttl)| ttl));
-                self.write(py, value.len(), |cache| $write(cache, key.as_ref(), value.as_ref(), ttl))
-            }
-
-            $(#[$doc_of_many])*
-            #[pyo3(signature = (pairs, /, *, ttl=None))]
-            fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
-                let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl.map(|Ttl(ttl)| ttl));
-                self.write_many(pairs.py(), &groups, |cache, pairs| {
-                    pairs.iter().map(|(key, value)| $write(cache, key.as_ref(), value.as_ref(), ttl)).collect()
-                })
-            })*
-        }
-    };
-}
-
-pub(crate) use expiring_puts;
 
 expiring_puts! {
     Cache:

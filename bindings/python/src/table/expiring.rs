@@ -7,14 +7,13 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
 use twindex::{Change, Swap, Write};
-use twindex_durable::{Error, ExpiringReads, Result as Done, Ttl as Life};
+use twindex_durable::{Error, ExpiringReads, Result as Done};
 
 use super::verbs::table_changes;
 use super::{WORTH_LEAVING, table};
 use crate::arguments::{Amount, Count, Given};
 use crate::attached::Attached;
-use crate::cache::Ttl;
-use crate::cache::verbs::expiring_puts;
+use crate::cache::{Ttl, seconds_of};
 use crate::codec::{Codecs, Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
 use crate::fork::Inherited;
@@ -23,7 +22,7 @@ use crate::objects::{Flags, Sums};
 use crate::popitem::Popping;
 use crate::progress::check_not_telling;
 use crate::shared::Shared;
-use crate::verbs::{Engine, encode_amounts, encode_pairs, shared_verbs, updates};
+use crate::verbs::{Engine, encode_amounts, encode_pairs, expiring_puts, shared_verbs, updates};
 
 /// A table whose pairs expire: a `Table` with times to live. `Store.table(name, expires=True)` makes one.
 ///
@@ -116,15 +115,6 @@ impl Engine for Lending {
 
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Done<Vec<i64>> {
         self.0.increment_many(amounts, None)
-    }
-}
-
-/// A time that is left, as Python sees it.
-pub(crate) fn seconds_of(life: Life) -> Option<f64> {
-    match life {
-        Life::Absent => None,
-        Life::Forever => Some(f64::INFINITY),
-        Life::Left(left) => Some(left.as_secs_f64()),
     }
 }
 
