@@ -6,10 +6,10 @@ import { readPath } from './files.js'
 import { native } from './native.js'
 import { onAbort } from './shared/abort.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { typeError } from './shared/errors.js'
-import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
+import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readBoolean, readIterable, readOptions, readSignal, readString } from './shared/options.js'
 import { inside } from './table.js'
+import { NEXT, TURN, Waiting } from './waiting.js'
 
 const OPTIONS = ['tables', 'raw', 'signal', 'ref']
 
@@ -63,7 +63,7 @@ function readChanges(options) {
 }
 
 /** An async iterator over batches of changes. From the start it holds the file open, and between two looks nothing else. */
-export class Changes {
+export class Changes extends Waiting {
   #handle
   /** Keeps it from being collected, which would end this. */
   #store
@@ -75,10 +75,9 @@ export class Changes {
   #isEnded = false
   /** Ends the pause that is being made. */
   #wake
-  /** Settles when all calls before have. */
-  #last = Promise.resolve()
 
   constructor(internal, handle, described) {
+    super()
     checkInternal(internal, 'Changes', 'store.changes()')
     preventClone(this, 'Changes')
     const { store, position, codecs, signal, ref } = described
@@ -100,27 +99,9 @@ export class Changes {
     return this.#store
   }
 
-  async next() {
-    const value = await this.#inTurn(Number.POSITIVE_INFINITY)
-    return { value, done: value === undefined }
-  }
-
   /** The next batch if it is there already. */
   async poll() {
-    return this.#inTurn(0)
-  }
-
-  /** The next batch, or `undefined` where none came for so many milliseconds. */
-  async wait(timeout = Number.POSITIVE_INFINITY) {
-    if (typeof timeout !== 'number' || !(timeout >= 0)) {
-      throw typeError('a timeout is a number of milliseconds from 0 on', timeout)
-    }
-    return this.#inTurn(performance.now() + timeout)
-  }
-
-  async return(value) {
-    this.close()
-    return { value, done: true }
+    return this[TURN](0)
   }
 
   /** Ends the iteration, also one that waits. */
@@ -134,25 +115,11 @@ export class Changes {
     this.#wake?.()
   }
 
-  [Symbol.asyncIterator]() {
-    return this
-  }
-
-  async [ASYNC_DISPOSE]() {
-    this.close()
-  }
-
   get [Symbol.toStringTag]() {
     return 'Changes'
   }
 
-  #inTurn(end) {
-    const turn = this.#last.then(() => this.#next(end))
-    this.#last = turn.catch(() => {})
-    return turn
-  }
-
-  async #next(end) {
+  async [NEXT](end) {
     const stop = this.#signal && onAbort(this.#signal, () => this.#wake?.())
     try {
       for (let pause = SHORTEST_MS; ; pause = Math.min(2 * pause, LONGEST_MS)) {

@@ -5,9 +5,10 @@ import { preventClone } from './clone.js'
 import { numberOf, openInbox, settle, woken } from './inbox.js'
 import { native } from './native.js'
 import { onAbort } from './shared/abort.js'
-import { rangeError, typeError } from './shared/errors.js'
-import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
+import { rangeError } from './shared/errors.js'
+import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readBoolean, readCount, readOptions, readSignal } from './shared/options.js'
+import { NEXT, Waiting } from './waiting.js'
 
 const OPTIONS = ['maxChanges', 'capacity', 'signal', 'ref']
 
@@ -25,7 +26,7 @@ function readBound(bound, name) {
 }
 
 /** An async iterator over changes. It never holds up a writer. */
-export class Watch {
+export class Watch extends Waiting {
   #handle
   /** Keeps its store from being collected, which would end this. */
   #table
@@ -36,10 +37,9 @@ export class Watch {
   #isEnded = false
   /** How many were given since the event loop had a turn. */
   #given = 0
-  /** Settles when all calls before have. */
-  #last = Promise.resolve()
 
   constructor(internal, handle, described) {
+    super()
     checkInternal(internal, 'Watch', 'table.watch()')
     preventClone(this, 'Watch')
     const { table, codecs, signal, ref } = described
@@ -53,11 +53,6 @@ export class Watch {
 
   get table() {
     return this.#table
-  }
-
-  async next() {
-    const value = await this.#inTurn(Number.POSITIVE_INFINITY)
-    return { value, done: value === undefined }
   }
 
   /** The next change if there is one already. */
@@ -75,19 +70,6 @@ export class Watch {
     return undefined
   }
 
-  /** The next change, or `undefined` where none came for so many milliseconds. */
-  async wait(timeout = Number.POSITIVE_INFINITY) {
-    if (typeof timeout !== 'number' || !(timeout >= 0)) {
-      throw typeError('a timeout is a number of milliseconds from 0 on', timeout)
-    }
-    return this.#inTurn(performance.now() + timeout)
-  }
-
-  async return(value) {
-    this.close()
-    return { value, done: true }
-  }
-
   /** Ends it, also for calls that wait. */
   close() {
     if (this.#isEnded) return
@@ -99,25 +81,11 @@ export class Watch {
     settle(numberOf(this.#handle))
   }
 
-  [Symbol.asyncIterator]() {
-    return this
-  }
-
-  async [ASYNC_DISPOSE]() {
-    this.close()
-  }
-
   get [Symbol.toStringTag]() {
     return 'Watch'
   }
 
-  #inTurn(end) {
-    const turn = this.#last.then(() => this.#next(end))
-    this.#last = turn.catch(() => {})
-    return turn
-  }
-
-  async #next(end) {
+  async [NEXT](end) {
     const wake = () => settle(numberOf(this.#handle))
     const stop = this.#signal && onAbort(this.#signal, wake)
     try {

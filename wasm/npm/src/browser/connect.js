@@ -16,40 +16,32 @@
 // member can send again what nobody has acknowledged, to the next holder too, and nothing is done twice.
 
 import { openNamed, readNamed } from '../named.js'
-import { like } from '../shared/amounts.js'
-import { makeError, rangeError, typeError } from '../shared/errors.js'
+import { makeError, typeError } from '../shared/errors.js'
 import { ASYNC_DISPOSE, INTERNAL } from '../shared/internal.js'
 import { readBoolean, readOptions, TABLE } from '../shared/options.js'
 import { Transaction, transact } from '../shared/transaction.js'
-import { isEqualBytes } from '../shared/views.js'
-import { openTable } from '../table.js'
-import { begin, openRaw, probe } from '../transaction.js'
+import { begin, openRaw } from '../transaction.js'
+import {
+  asData,
+  checkTable,
+  guarded,
+  isPlain,
+  isRead,
+  isSame,
+  REQUESTS,
+  recording,
+  UPSERT,
+} from './requests.js'
 import { openCopy, openWatched } from './store.js'
+import { ConnectedTable } from './table.js'
 
 const PROTOCOL = 1
-const REQUESTS = 'twindex:requests'
 /** As for other transactions. */
 const RUNS = 1000
-/** The verb `upsert`, as transactions number it. */
-const UPSERT = 2
-
-const names = (text) => text.split(' ')
-const SHOWN = names('codecs index memory size')
 /** The most requests in a message: the holder does nothing else meanwhile. */
 const AT_ONCE = 1000
 
-const READS = [
-  ...names('contains selectMany containsMany entries keys values scan cursor first last'),
-  Symbol.iterator,
-]
-/** Writes that the holder decides whatever a member's copy says. */
-const DIRECT = names('insert replace upsert delete increment').flatMap((verb) => [verb, `${verb}Many`])
-/** Writes that are transactions: they read too. */
-const COMPOSED = names(
-  'take alter compareAndSwap compareAndSwapMany popFirst popLast deleteRange deletePrefix',
-)
-
-const FROM_HOLDER = names('welcome holder feed beat')
+const FROM_HOLDER = ['welcome', 'holder', 'feed', 'beat']
 
 const newId = () => crypto.getRandomValues(new BigUint64Array(1))[0].toString(36)
 const versions = (other) =>
@@ -66,165 +58,6 @@ function soon(work) {
     work()
   }
   port2.postMessage(undefined)
-}
-
-/** The answer of a verb on items, as it can be sent. */
-const asData = (verb, answer) =>
-  verb === 'range' ? answer.map(([item, , , keep]) => [item, keep()]) : answer
-
-function isSame(answer, other) {
-  if (ArrayBuffer.isView(answer)) return ArrayBuffer.isView(other) && isEqualBytes(answer, other)
-  if (!Array.isArray(answer)) return Object.is(answer, other)
-  return answer.length === other?.length && answer.every((item, at) => isSame(item, other[at]))
-}
-
-const isRead = ([, , verb]) => verb === 'select' || verb === 'range'
-const isPlain = ([, , verb, [which]]) => verb === 'delete' || (verb === 'write' && which === UPSERT)
-const flagsOf = ({ codecs: { keys, values }, names }) => [keys.isBytes, values.isBytes, ...names]
-
-function checkTable(name) {
-  if (name !== REQUESTS) return
-  throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
-}
-
-/** Access to a transaction that keeps to the tables of users. */
-function guarded(access) {
-  const open = (name, options) => {
-    checkTable(name)
-    return access.open(name, options)
-  }
-  return { ...access, open }
-}
-
-/** Access to a transaction on a copy that adds to `steps` what is read and written, and is never committed. */
-function recording(access, steps) {
-  steps.length = 0
-  const open = (name, options) => {
-    const { described, verbs } = access.open(name, options)
-    const recorded = Object.entries(verbs).map(([verb, work]) => [
-      verb,
-      (...args) => {
-        const answer = work(...args)
-        steps.push([name, flagsOf(described), verb, args, asData(verb, answer)])
-        return answer
-      },
-    ])
-    return { described, verbs: Object.fromEntries(recorded) }
-  }
-  return { ...access, open, commit() {} }
-}
-
-/** The steps of one verb of a table, of which nothing is done yet. */
-function stepsOf(store, described, method, args) {
-  const steps = []
-  const put =
-    (verb) =>
-    (...given) =>
-      void steps.push([described.name, flagsOf(described), verb, given])
-  const verbs = { write: put('write'), delete: put('delete'), increment: put('increment') }
-  const transaction = new Transaction(INTERNAL, store, { open: () => ({ described, verbs }) })
-  transaction.table(described.name)[method](...args)
-  return steps
-}
-
-/** A table of a store that is connected. Reads are those of the copy; writes are promises. */
-class ConnectedTable {
-  #access
-  #name
-  #options
-  #copy
-  #described
-  #table
-  /** Fails where the table was dropped, though there may be another one of its name. */
-  #check
-
-  constructor(access, name, options) {
-    this.#access = access
-    this.#name = name
-    this.#options = options
-    this.#open()
-  }
-
-  #open() {
-    const copy = this.#access.copy()
-    if (copy === this.#copy) return this.#table
-    const { core, handle, store } = copy
-    const opened = openNamed(core, handle, this.#name, readNamed(this.#name, this.#options), false)
-    this.#described = opened.described
-    this.#table = openTable(core, store, opened.described, opened.handle)
-    // A store that is being opened again refuses all writes.
-    this.#check = () => copy.apply && core.status(probe(core, opened.handle))
-    this.#copy = copy
-    return this.#table
-  }
-
-  get name() {
-    return this.#name
-  }
-
-  get(key) {
-    return this.#open().select(key)
-  }
-
-  select(key) {
-    return this.#open().select(key)
-  }
-
-  has(key) {
-    return this.#open().contains(key)
-  }
-
-  forEach(visit, thisArgument) {
-    for (const [key, value] of this.#open()) visit.call(thisArgument, value, key, this)
-  }
-
-  set(key, value) {
-    return this.upsert(key, value)
-  }
-
-  async clear() {
-    const table = this.#open()
-    if (!this.#access.isHolder()) this.#check()
-    await this.#access.write({ clear: this.#name }, () => table.clear())
-  }
-
-  static {
-    const define = (name, value) =>
-      Object.defineProperty(ConnectedTable.prototype, name, { value, writable: true, configurable: true })
-    for (const name of SHOWN) {
-      const get = function () {
-        return this.#open()[name]
-      }
-      Object.defineProperty(ConnectedTable.prototype, name, { get, configurable: true })
-    }
-    for (const name of READS) {
-      define(name, function (...given) {
-        return this.#open()[name](...given)
-      })
-    }
-    for (const name of DIRECT) {
-      define(name, async function (...given) {
-        const table = this.#open()
-        if (this.#access.isHolder()) return this.#access.write(undefined, () => table[name](...given))
-        this.#check()
-        const steps = stepsOf(this.#access.store, this.#described, name, given)
-        if (steps.length === 0) return []
-        const answers = await this.#access.write({ steps, isDirect: true })
-        const results = answers.map((answer, at) =>
-          steps[at][2] === 'increment' ? like(steps[at][3][1], BigInt(answer)) : answer,
-        )
-        return name.endsWith('Many') ? results : results[0]
-      })
-    }
-    for (const name of COMPOSED) {
-      define(name, async function (...given) {
-        const table = this.#open()
-        if (this.#access.isHolder()) return this.#access.write(undefined, () => table[name](...given))
-        this.#check()
-        return this.#access.store.transaction((tx) => tx.table(this.#name, this.#options)[name](...given))
-      })
-    }
-  }
 }
 
 /** What is to be fed to the members next, and what waits until it is. */
