@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import operator
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -91,57 +93,54 @@ def test_threads_that_share_a_cursor_or_a_scan_get_each_pair_once() -> None:
         assert sorted(chain(*in_threads(THREADS, share))) == [(key, -key) for key in range(4000)]
 
 
-def another_runs_during(call: Callable[[], object]) -> bool:
-    """Whether another thread runs during such calls, within half a minute. None is made to give up the interpreter, so one runs
-    only where the call lets go of it.
+def another_runs_during(call: Callable[[], Any]) -> bool:
+    """Whether another thread runs during such calls, within half a minute. `call` is made of native code alone, and so is what reads
+    the clock before and after it: the interpreter changes threads between them only where the call lets go of it.
     """
-    begin, ran = threading.Lock(), threading.Event()
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        begin, ran = threading.Lock(), list[float]()
 
-    def run() -> None:
-        with begin:
-            ran.set()
+        def run(begin: threading.Lock = begin, ran: list[float] = ran) -> None:
+            with begin:
+                ran.append(time.monotonic())
 
-    begin.acquire()
-    thread = threading.Thread(target=run)
-    thread.start()
-    sys.setswitchinterval(1000)
-    begin.release()
-    try:
-        until = time.monotonic() + 30
-        while True:
-            call()
-            if ran.is_set() or time.monotonic() > until:
-                return ran.is_set()
-    finally:
+        begin.acquire()
+        thread = threading.Thread(target=run)
+        thread.start()
+        begin.release()
+        before, _, after = map(operator.call, (time.monotonic, call, time.monotonic))
         thread.join()
+        if before < ran[0] < after:
+            return True
+    return False
 
 
 PAIRS = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
 
 
-# More than one call: the system may let the other thread wait.
 @pytest.mark.parametrize(
     "call",
     [
-        lambda _, table: table.upsert_many(PAIRS),
-        lambda _, table: dict(table),
-        lambda _, table: table == dict(PAIRS),
-        lambda store, _: store.stats(),
-        lambda store, _: store.tables(),
+        lambda _, table: partial(table.upsert_many, PAIRS),
+        lambda _, table: partial(dict, table),
+        lambda _, table: partial(operator.eq, table, dict(PAIRS)),
+        lambda store, _: store.stats,
+        lambda store, _: store.tables,
     ],
 )
-def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]) -> None:
+def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], Callable[[], object]]) -> None:
     store = twindex.Store()
     table = raw("sorted", store)
     table.upsert_many(PAIRS)
-    assert another_runs_during(lambda: call(store, table))
+    assert another_runs_during(call(store, table))
 
 
 def test_other_threads_run_while_a_single_write_waits(path: Path) -> None:
     """A writer that is too far ahead of the disk or of a compaction waits for it."""
     store = twindex.open(path)
     table, value = raw(store=store), bytes(50_000)
-    assert another_runs_during(lambda: table.upsert(b"key", value))
+    assert another_runs_during(partial(table.upsert, b"key", value))
     store.close()
 
 
