@@ -37,14 +37,16 @@ const shared = {
   endOfPrefix: undefined,
 }
 
+const HINTS = { key: "keys: 'int'", value: "values: 'json'" }
+
 /** JavaScript strings, as UTF-8. */
 const str = {
   ...shared,
   name: 'str',
   isBytes: false,
   toItem(value, what) {
-    if (typeof value !== 'string') throw typeError(`a ${what} of this table is a string`, value)
-    return value
+    if (typeof value === 'string') return value
+    throw typeError(`a ${what} is a string here (for others name a codec, as ${HINTS[what]})`, value)
   },
   own: same,
   show: same,
@@ -174,9 +176,7 @@ export function readCodecs({ keys, values }) {
 
 /** The names of a cache's codecs, as they are saved with it in every language: each behind its length. */
 export function labelOf({ keys, values }) {
-  const names = [keys?.name ?? DEFAULT_CODEC, values?.name ?? 'msgpack'].map((name) =>
-    encodeText(name, 'codec'),
-  )
+  const names = [keys, values].map((codec) => encodeText(codec?.name ?? DEFAULT_CODEC, 'codec'))
   return Uint8Array.from(names.flatMap((name) => [name.length, ...name]))
 }
 
@@ -217,6 +217,6 @@ function remembered(codecs, what, of, name) {
   )
 }
 
-/** What a table that is created gets where no codec is named. */
+/** The codec of a new table or cache where none is named. */
 export const DEFAULT_CODEC = 'str'
 export const text = str

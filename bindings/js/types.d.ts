@@ -580,7 +580,7 @@ export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCode
   extends CacheBounds {
   /** How this handle sees keys, `str` by default. */
   keys?: K | undefined
-  /** How this handle sees values, `msgpack` by default. */
+  /** How this handle sees values, `str` by default. */
   values?: V | undefined
   /** What `fetch` calls for a value that is absent. */
   fetchMethod?: FetchMethod<K, V> | undefined
@@ -631,9 +631,9 @@ export interface CacheStats {
  * A cache bounded by bytes or by entries: it evicts pairs instead of refusing writes, and pairs may expire. Eviction weighs how
  * often and how recently a pair was used, so it need not be the least recently used one.
  */
-export interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> extends Pairs<K, V> {}
+export interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Pairs<K, V> {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
-export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   constructor(options: CacheOptions<K, V>)
 
   /** The most bytes, `undefined` where only pairs are counted. */

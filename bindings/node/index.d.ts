@@ -62,7 +62,7 @@ declare module './lib/shared/types.js' {
      */
     shared?: string | undefined
   }
-  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The name by which threads share it. */
     readonly shared: string | undefined
     /** The cache as bytes, with its options and the times that its pairs still live: what `Cache.load` takes. */
@@ -77,11 +77,11 @@ declare module './lib/shared/types.js' {
      * A cache from the file that `save` wrote, or from the bytes of `dump`. Options that are left out are those that were saved.
      * A smaller cache evicts as it is filled. Pairs that expired meanwhile are left out.
      */
-    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView | string | URL,
       options?: CacheOptions<K, V> & SignalOptions,
     ): Promise<Cache<K, V>>
-    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView | string | URL,
       options?: CacheOptions<K, V>,
     ): Cache<K, V>

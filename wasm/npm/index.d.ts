@@ -41,7 +41,7 @@ declare module './src/shared/types.js' {
   interface Snapshot {
     readonly store: Store
   }
-  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
     dump(): Promise<Uint8Array>
     dumpSync(): Uint8Array
@@ -51,11 +51,11 @@ declare module './src/shared/types.js' {
      * A cache from the bytes of `dump`, in any language. It has the options and the codecs that were saved, but for those that the
      * options name. What has expired meanwhile is not in it.
      */
-    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView,
       options?: CacheOptions<K, V>,
     ): Promise<Cache<K, V>>
-    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView,
       options?: CacheOptions<K, V>,
     ): Cache<K, V>

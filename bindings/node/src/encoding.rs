@@ -32,8 +32,10 @@ impl Column {
     /// What an argument of a wrong type should have been.
     pub(crate) const fn needs(self, encoding: Encoding) -> &'static str {
         match (self, encoding) {
-            (Self::Key, Encoding::Text) => "a key of this table is a string",
-            (Self::Value, Encoding::Text) => "a value of this table is a string",
+            (Self::Key, Encoding::Text) => "a key is a string here (for others name a codec, as keys: 'int')",
+            (Self::Value, Encoding::Text) => {
+                "a value is a string here (for others name a codec, as values: 'json')"
+            }
             (Self::Key, Encoding::Bytes) => "a key of this table is a Uint8Array or another view of bytes",
             (Self::Value, Encoding::Bytes) => {
                 "a value of this table is a Uint8Array or another view of bytes"

@@ -83,7 +83,7 @@ test('a shared cache has one set of options', () => {
 
 test('onEvict is called in the thread that made the cache, and its errors are uncaught exceptions', async () => {
   const told = []
-  const cache = new Cache({ shared: 'told', max: 10, onEvict: (...gone) => told.push(gone) })
+  const cache = new Cache({ shared: 'told', max: 10, values: 'int', onEvict: (...gone) => told.push(gone) })
   const worker = thread('evicter', 'told')
   await once(worker, 'exit')
   await until('every eviction is told', () => told.length === 990)
@@ -102,12 +102,12 @@ test('onEvict is called in the thread that made the cache, and its errors are un
 const CHILD = `
   import { Cache } from 'twindex'
   const onEvict = () => { throw new Error('of the listener') }
-  const cache = new Cache({ max: 10, ttl: 1, onEvict }).set('a', 1)
+  const cache = new Cache({ max: 10, ttl: 1, onEvict }).set('a', '1')
   setInterval(() => cache.get('b'), 1)
 `
 
 test('a computation that asks for its own key after it has waited is refused, and others are not', async () => {
-  const cache = new Cache({ max: 10 })
+  const cache = new Cache({ max: 10, values: 'int' })
   const ask = (key, ...others) =>
     cache.getOrCompute(key, async () => {
       await sleep(1)
@@ -127,7 +127,7 @@ test('a computation that asks for its own key after it has waited is refused, an
 
 test('a cache starts warm, from a path, a URL or bytes', async () => {
   const path = newPath()
-  const cache = new Cache({ max: 1000, ttl: 3_600_000 })
+  const cache = new Cache({ max: 1000, ttl: 3_600_000, values: 'msgpack' })
   for (let number = 0; number < 300; number++) cache.set(`page/${number}`, { number })
   cache.set('brief', 1, { ttl: 1 })
   cache.set('ever', 2, { ttl: Number.POSITIVE_INFINITY })

@@ -27,7 +27,7 @@ function computation() {
 }
 
 test('it has the face of lru-cache', () => {
-  const cache = new Cache({ max: 100 })
+  const cache = new Cache({ max: 100, values: 'msgpack' })
   const page = { title: 'Hello', tags: ['a'] }
   assert.equal(cache.set('/', page).set('n', 1), cache)
   page.title = 'changed'
@@ -141,7 +141,7 @@ test('a value that does not fit is not kept, and evicts nothing', async () => {
 })
 
 test('an absent pair is told from one that lives for ever', async () => {
-  const cache = new Cache({ max: 100, ttl: 3_600_000 })
+  const cache = new Cache({ max: 100, ttl: 3_600_000, values: 'int' })
   cache.set('default', 1).set('short', 2, { ttl: 20 }).set('ever', 3, { ttl: Number.POSITIVE_INFINITY })
   assert.ok(cache.ttl('default') > 3_000_000 && cache.ttl('default') <= 3_600_000)
   assert.equal(cache.getRemainingTTL('ever'), Number.POSITIVE_INFINITY)
@@ -157,7 +157,7 @@ test('an absent pair is told from one that lives for ever', async () => {
 })
 
 test('an idle pair expires, and a stale value is returned while one caller computes', async () => {
-  const idle = new Cache({ max: 10, timeToIdle: 20 }).set('a', 1)
+  const idle = new Cache({ max: 10, timeToIdle: 20 }).set('a', 'b')
   await expire(idle, 'a')
   const cache = new Cache({ max: 10, ttl: 20, staleFor: 60_000 }).set('a', 'old')
   await expire(cache, 'a')
@@ -171,7 +171,7 @@ test('an idle pair expires, and a stale value is returned while one caller compu
 
 test('onEvict is told of each pair that goes by itself, and its errors reach the caller', async () => {
   const told = []
-  const cache = new Cache({ max: 10, keys: 'int', onEvict: (...gone) => told.push(gone) })
+  const cache = new Cache({ max: 10, keys: 'int', values: 'msgpack', onEvict: (...gone) => told.push(gone) })
   for (let n = 0; n < 1000; n++) cache.set(n, { n })
   assert.deepEqual([told.length, cache.size], [990, 10])
   for (const [key, value, cause] of told) assert.deepEqual([value, cause], [{ n: key }, 'size'])
@@ -191,6 +191,7 @@ test('onEvict is told of each pair that goes by itself, and its errors reach the
   assert.deepEqual(told.slice(990), [[1, 1, 'expired']])
   const wrong = new Cache({
     max: 1,
+    values: 'int',
     onEvict(key) {
       if (key === 'a') throw new Error('mine')
       told.push(key)
@@ -234,6 +235,7 @@ test('onEvict is called before any write returns, and what it throws is an error
   // Of all that wait for a value, the one that computes it writes it.
   const cache = new Cache({
     max: 1,
+    values: 'int',
     onEvict() {
       throw new Error('mine')
     },
@@ -275,7 +277,10 @@ test('wrong options and arguments are refused, and change nothing', () => {
     [() => cache.set('a', 'b', { ttl: 0 }), code('TTL')],
     [() => cache.touch('a', Number.NaN), code('TTL')],
     [() => cache.shrinkTo(1), code('CAPACITY')],
-    [() => new Cache({ max: 1 }).increment('n'), code('TYPE', { message: /msgpack values are not.*'int'/ })],
+    [
+      () => new Cache({ max: 1, values: 'msgpack' }).increment('n'),
+      code('TYPE', { message: /msgpack values are not.*'int'/ }),
+    ],
     [() => cache.upsertMany([['a', 'b'], ['c']]), code('TYPE')],
   ])
     assert.throws(use, error)
@@ -286,6 +291,7 @@ test('fetch computes once for all that ask meanwhile', async () => {
   const calls = []
   const cache = new Cache({
     max: 100,
+    values: 'json',
     fetchMethod: async (key, old, { options, context }) => {
       calls.push([key, old, options.ttl, context])
       await sleep(1)
@@ -382,7 +388,7 @@ test('a key is stored as it was when its value was asked for, or said to be too 
 })
 
 test('a computation that asks for its own key is refused', async () => {
-  const cache = new Cache({ max: 10 })
+  const cache = new Cache({ max: 10, values: 'int' })
   const ask = (key, ...others) => cache.getOrCompute(key, () => (others.length > 0 ? ask(...others) : 1))
   await assert.rejects(ask('k', 'k'), code('CIRCLE'))
   await assert.rejects(ask('a', 'b', 'a'), code('CIRCLE'))

@@ -68,9 +68,9 @@ store.table<{ id: number }>('typed', { values: 'json', expires: true }).get('a')
 // @ts-expect-error the pairs of this table stay
 store.table('stays', { expires: false }).touch('a')
 
-const results = new Cache({ max: 100, ttl: 1000 })
+const results = new Cache({ max: 100, ttl: 1000, values: 'json' })
 results.set('a', { any: ['thing'] }, { ttl: 10 }).set('a', undefined)
-const strings: Cache<'str', 'str'> = new Cache({ capacity: 1 << 20, values: 'str', shared: 'strings' })
+const strings: Cache<'str', 'str'> = new Cache({ capacity: 1 << 20, shared: 'strings' })
 strings.get('a') satisfies string | undefined
 strings.getOrCompute('a', async () => 'b') satisfies Promise<string>
 const fetched = new Cache({ max: 1, values: 'int', fetchMethod: async (key: string) => key.length })

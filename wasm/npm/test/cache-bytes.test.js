@@ -35,7 +35,7 @@ test('a loaded cache has the pairs, their times, the options and the codecs', as
 })
 
 test('what is no saved cache is refused', async () => {
-  const few = new Cache({ max: 10 }).set('a', 1).dumpSync()
+  const few = new Cache({ max: 10 }).set('a', '1').dumpSync()
   for (let length = 0; length < few.length; length++) {
     assert.throws(() => Cache.loadSync(few.subarray(0, length)), code('CORRUPT'))
   }

@@ -164,7 +164,7 @@ for (const date of ['2023-01-01', '2025-09-01']) {
             const { page, ...rest } = await worker.fetch(new Request('http://localhost/home')).json()
             if (page !== '/home' || rest.hits !== hits) throw new Error(JSON.stringify({ page, ...rest }))
           }
-          const cache = new Cache({ capacity: 1 << 20, ttl: 60_000 })
+          const cache = new Cache({ capacity: 1 << 20, ttl: 60_000, values: 'json' })
           const computed = await cache.getOrCompute('k', async () => ({ n: 1 }))
           if (computed.n !== 1 || cache.get('k').n !== 1 || !(cache.ttl('k') > 0)) throw new Error('no cache')
           const log = new Store().table('log', { index: 'sorted' })
