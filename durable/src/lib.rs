@@ -71,15 +71,13 @@ pub use twindex;
 pub use twindex_cache::Ttl;
 pub use twindex_codec as codec;
 pub use twindex_format as format;
-pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
+pub use twindex_format::{Damage, Dump, MAX_TTL, Progress, Report, TableInfo, Torn};
 
 pub use crate::batch::Batch;
 pub use crate::cache::{check_cache, holds_cache, read_cache, save_cache};
 pub use crate::change::{ChangeSet, Effect, TableChange};
 pub use crate::error::{Error, Result};
-pub use crate::expiring::{
-    AnyTable, ExpiringCursor, ExpiringPart, ExpiringReads, ExpiringTable, MAX_TTL, Unexpired,
-};
+pub use crate::expiring::{AnyTable, ExpiringCursor, ExpiringPart, ExpiringReads, ExpiringTable, Unexpired};
 pub use crate::feed::{Changes, FeedFile};
 pub use crate::memory::spawn;
 pub use crate::notice::LOG_TARGET;

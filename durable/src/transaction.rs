@@ -234,7 +234,7 @@ impl Transaction {
         let lent = mem::take(&mut self.lent);
         let done = self.commit_rest();
         for (removal, deadline) in lent {
-            removal.note(deadline);
+            removal.due.note(deadline);
         }
         done
     }

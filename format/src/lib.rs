@@ -58,7 +58,10 @@ use twindex::{Result, Store};
 
 pub use crate::check::{Damage, Report, check, salvage};
 pub use crate::entry::{TableEntry, decode_codecs, encode_codecs};
-pub use crate::expiring::{FOREVER, expiring_codec, split_deadline, values_that_expire, with_deadline};
+pub use crate::expiring::{
+    Due, FOREVER, MAX_TTL, Pass, deadline_of, expiring_codec, has_expired, split_deadline,
+    values_that_expire, with_deadline, with_expiring_codec, without_expiring_codec,
+};
 pub use crate::history::{Each, History, LogCursor, Place, Rest, TableInfo, TableInfos};
 pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
 pub use crate::loader::{Loader, table_of_pairs};

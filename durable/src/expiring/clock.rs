@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use twindex_format::FOREVER;
+use twindex_format::{FOREVER, deadline_of};
 
 use crate::error::{Error, Result};
 
@@ -28,9 +28,6 @@ static SYSTEM: LazyLock<Arc<Clock>> = LazyLock::new(|| Arc::new(Clock::new(None)
 
 /// The coarse clock is behind by up to so many milliseconds. It costs a quarter of the exact one.
 const COARSE: u64 = 20;
-
-/// The longest time to live: a thousand years, as for caches.
-pub const MAX_TTL: Duration = twindex_cache::MAX_TTL;
 
 impl Clock {
     pub(crate) fn new(given: Option<Box<Given>>) -> Self {
@@ -57,14 +54,7 @@ impl Clock {
 
     /// The deadline of a pair that is to live so long from now on.
     pub(crate) fn deadline(&self, ttl: Option<Duration>) -> Result<u64> {
-        match ttl {
-            None | Some(Duration::MAX) => Ok(FOREVER),
-            Some(given) if given.is_zero() || given > MAX_TTL => Err(Error::Ttl { given }),
-            Some(ttl) => {
-                let millis = ttl.as_secs() * 1000 + u64::from(ttl.subsec_nanos().div_ceil(1_000_000));
-                Ok(self.now().saturating_add(millis))
-            }
-        }
+        deadline_of(ttl, || self.now()).ok_or_else(|| Error::Ttl { given: ttl.unwrap_or_default() })
     }
 
     /// The wall time at a steady one.

@@ -1,11 +1,9 @@
 //! Which tables have pairs that expire, when the next do, and how far their removal has come.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use twindex_format::{FOREVER, values_that_expire};
+use twindex_format::{Due, Pass, values_that_expire};
 
 use super::clock::Clock;
 use crate::mutex::lock;
@@ -24,27 +22,7 @@ pub(crate) struct Removal {
     pub(super) id: u32,
     pub(super) table: twindex::Table,
     pub(super) pass: Mutex<Pass>,
-    /// Nothing that the last pass left behind expires before.
-    pub(super) due: AtomicU64,
-    /// Nor does anything that was written since the present one began.
-    pub(super) due_of_written: AtomicU64,
-}
-
-#[derive(Debug)]
-pub(super) struct Pass {
-    /// Where a hash table is walked next.
-    pub(super) from: u64,
-    /// The last key of a sorted table that was passed.
-    pub(super) last: Option<Vec<u8>>,
-    pub(super) is_new: bool,
-    /// The first deadline among the pairs that stay.
-    pub(super) due: u64,
-}
-
-impl Default for Pass {
-    fn default() -> Self {
-        Self { from: 0, last: None, is_new: true, due: u64::MAX }
-    }
+    pub(crate) due: Due,
 }
 
 impl Expiry {
@@ -76,19 +54,6 @@ impl Expiry {
 
 impl Removal {
     pub(crate) fn new(id: u32, table: twindex::Table) -> Self {
-        let due_of_written = AtomicU64::new(u64::MAX);
-        Self { id, table, pass: Mutex::default(), due: AtomicU64::new(0), due_of_written }
-    }
-
-    /// To be called once a pair with this deadline is in memory.
-    #[inline]
-    pub(crate) fn note(&self, deadline: u64) {
-        if deadline != FOREVER && deadline < self.due_of_written.load(Relaxed) {
-            self.due_of_written.fetch_min(deadline, Relaxed);
-        }
-    }
-
-    pub(super) fn is_due(&self, now: u64) -> bool {
-        now >= self.due.load(Relaxed).min(self.due_of_written.load(Relaxed))
+        Self { id, table, pass: Mutex::default(), due: Due::default() }
     }
 }

@@ -15,11 +15,12 @@ use std::ops::{Deref, RangeFull};
 use std::sync::Arc;
 use std::time::Duration;
 
-use twindex::{BYTES, Change, IndexKind, KeyRange, Swap, TableOptions, Write, prefix_range};
-use twindex_format::{FOREVER, expiring_codec, values_that_expire, with_deadline};
+use twindex::{Change, IndexKind, KeyRange, Swap, TableOptions, Write, prefix_range};
+use twindex_format::{
+    FOREVER, values_that_expire, with_deadline, with_expiring_codec, without_expiring_codec,
+};
 
 pub(crate) use self::clock::Clock;
-pub use self::clock::MAX_TTL;
 use self::due::Removal;
 use self::kind::check_expires;
 use self::reads::Time;
@@ -140,22 +141,10 @@ impl Snapshot {
 
 /// Does something with options that name the codec of values with their deadlines.
 fn as_stored<T>(options: TableOptions<'_>, act: impl FnOnce(TableOptions<'_>) -> Result<T>) -> Result<T> {
-    let values = options.codecs().1;
-    let stored = expiring_codec(values);
-    // `bytes` opens any table.
-    let is_any = values == BYTES || options == options.values_if_new(values);
-    act(if is_any { options.values_if_new(&stored) } else { options.values(&stored) }).map_err(without_expiry)
-}
-
-/// An error that names the codecs of the values alone.
-fn without_expiry(error: Error) -> Error {
-    let bare = |codec: String| values_that_expire(&codec).map(str::to_owned).unwrap_or(codec);
-    match error {
-        Error::Engine(twindex::Error::WrongCodec { table, of, has, needs }) => {
-            twindex::Error::WrongCodec { table, of, has: bare(has), needs: bare(needs) }.into()
-        }
+    with_expiring_codec(options, act).map_err(|error| match error {
+        Error::Engine(error) => without_expiring_codec(error).into(),
         other => other,
-    }
+    })
 }
 
 impl ExpiringTable {

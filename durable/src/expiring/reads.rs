@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use twindex::{Cursor, IndexKind, Iter, KeyRange, Scan, TableOptions, prefix_range};
 use twindex_cache::Ttl;
-use twindex_format::{FOREVER, split_deadline, values_that_expire};
+use twindex_format::{FOREVER, has_expired, split_deadline, values_that_expire};
 
 use super::clock::Clock;
 use crate::error::Result;
@@ -27,7 +27,7 @@ impl Time {
     fn is_past(&self, deadline: u64) -> bool {
         match self {
             Self::Now(clock) => clock.is_past(deadline),
-            Self::At(moment) => deadline != FOREVER && *moment >= deadline,
+            Self::At(moment) => has_expired(deadline, *moment),
         }
     }
 
@@ -280,12 +280,14 @@ impl ExpiringCursor {
     #[doc(hidden)]
     pub fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let Self { reads, cursor, on, key: own_key, value: own_value } = self;
-        let mut done = 0;
+        let (mut done, mut is_past) = (0, false);
         if limit == 0 {
             return 0;
         }
         cursor.steps(down, usize::MAX, |key, stored| {
-            let Some((_, value)) = reads.time.show(stored) else { return true };
+            let shown = reads.time.show(stored);
+            is_past = shown.is_none();
+            let Some((_, value)) = shown else { return true };
             done += 1;
             let goes_on = read(key, value) && done < limit;
             if !goes_on || limit > 1 {
@@ -299,6 +301,9 @@ impl ExpiringCursor {
             goes_on
         });
         *on |= done > 0;
+        if is_past && *on {
+            cursor.go_back(own_key); // behind its pair there were expired ones alone
+        }
         done
     }
 

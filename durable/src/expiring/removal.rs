@@ -1,24 +1,21 @@
 //! The removal of expired pairs, in bounded steps.
 
 use std::cell::Cell;
-use std::ops::Bound;
 use std::sync::TryLockError;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use twindex::{Change, IndexKind};
-use twindex_format::{FOREVER, Operation, split_deadline};
+use twindex::Change;
+use twindex_format::{Operation, Pass, has_expired, split_deadline};
 
-use super::due::{Expiry, Pass, Removal};
+use super::due::{Expiry, Removal};
 use crate::core::{Core, Logged};
 use crate::error::Result;
 use crate::handle::Writer;
 use crate::mutex::lock;
 
-/// One of so many writes takes a step. It passes the pairs of a segment of a hash table, some 450, or as many of a sorted one as
-/// [`STEP_PAIRS`] says: three or four for each write. So one in eight pairs of a busy table is expired and not yet removed.
+/// One of so many writes takes a step, which passes three or four pairs for each write. So one in eight pairs of a busy table is
+/// expired and not yet removed.
 const WRITES_PER_STEP: u64 = 128;
-const STEP_PAIRS: usize = 256;
 /// A step of a writer removes at most so many.
 const MOST_OF_WRITER: usize = WRITES_PER_STEP as usize;
 /// The thread that syncs the log removes for so long at a time, twice a second.
@@ -41,7 +38,7 @@ impl Expiry {
         let begun = Instant::now();
         for removal in tables {
             let may_write = || core.logged().is_some_and(|logged| !logged.log.is_ahead());
-            while removal.is_due(self.clock().now()) && may_write() {
+            while removal.due.is_due(self.clock().now()) && may_write() {
                 match removal.try_step(core, MOST_OF_WRITER) {
                     Some(Ok(Step { is_last: false, .. })) if begun.elapsed() < BUSY => {}
                     _ => break,
@@ -72,7 +69,7 @@ impl Removal {
     /// To be called after so many writes, of pairs with this deadline.
     #[inline]
     pub(crate) fn written(&self, core: &Core, deadline: u64, writes: usize) {
-        self.note(deadline);
+        self.due.note(deadline);
         if is_turn(writes) {
             self.step_of_writer(core);
         }
@@ -80,7 +77,7 @@ impl Removal {
 
     #[cold]
     fn step_of_writer(&self, core: &Core) {
-        if self.is_due(core.expiry.clock().now()) {
+        if self.due.is_due(core.expiry.clock().now()) {
             // The write has been done. What could not be removed is still hidden.
             let _ = self.try_step(core, MOST_OF_WRITER);
         }
@@ -91,8 +88,8 @@ impl Removal {
         core.check_writable()?;
         let (mut removed, mut written, mut pass) = (0, None, lock(&self.pass));
         // It may begin amid a pass. The next one then goes through all.
-        let mut passes = if pass.is_new { 1 } else { 2 };
-        while passes > 0 && removed < most && self.is_due(core.expiry.clock().now()) {
+        let mut passes = if pass.is_new() { 1 } else { 2 };
+        while passes > 0 && removed < most && self.due.is_due(core.expiry.clock().now()) {
             let step = self.step(core, &mut pass, most - removed)?;
             removed += step.removed;
             passes -= u32::from(step.is_last);
@@ -117,46 +114,23 @@ impl Removal {
     /// Passes some pairs and removes up to so many.
     fn step(&self, core: &Core, pass: &mut Pass, most: usize) -> Result<Step> {
         let now = core.expiry.clock().now();
-        if std::mem::take(&mut pass.is_new) {
-            // A writer tells of its pair once that is in memory. So a pair is passed now, or told of later.
-            self.due_of_written.store(u64::MAX, Relaxed);
-        }
-        let (mut expired, mut due) = (Vec::new(), pass.due);
-        let mut see = |key: &[u8], stored: &[u8]| match split_deadline(stored).0 {
-            FOREVER => {}
-            deadline if deadline <= now => expired.push(key.to_vec()),
-            deadline => due = due.min(deadline),
-        };
-        let next = match self.table.index() {
-            IndexKind::Hash => self.table.walk(pass.from, see).map(|from| Pass { from, ..Pass::default() }),
-            IndexKind::Sorted => {
-                let last = pass.last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let mut cursor = self.table.cursor((last, Bound::Unbounded))?;
-                let passed = cursor.scan_asc_next_many(STEP_PAIRS, &mut see);
-                let last = cursor.key().map(<[u8]>::to_vec);
-                (passed == STEP_PAIRS).then(|| Pass { last, ..Pass::default() })
-            }
-        };
-        let mut step = Step { is_last: next.is_none() && expired.len() <= most, ..Step::default() };
+        let mut expired = Vec::new();
+        let behind = pass.step(&self.due, &self.table, now, &mut |key| expired.push(key.to_vec()))?;
+        let mut step = Step::default();
         for key in expired.iter().take(most) {
             let (is_removed, written) = self.remove_if_expired(core, key, now)?;
             step.removed += usize::from(is_removed);
             step.written = written.or(step.written);
         }
-        if step.is_last {
-            self.due.store(due, Relaxed);
-            *pass = Pass::default();
-        } else if let Some(next) = next.filter(|_| expired.len() <= most) {
-            *pass = Pass { is_new: false, due, ..next };
-        }
+        step.is_last = expired.len() <= most && pass.go_on(behind, &self.due);
         Ok(step)
     }
 
     /// Removes a pair if it has expired by then: whether it had, and what to acknowledge. It waits for nothing.
     fn remove_if_expired(&self, core: &Core, key: &[u8], now: u64) -> Result<(bool, Option<u64>)> {
         let expired = |old: Option<&[u8]>| {
-            let deadline = old.map_or(FOREVER, |stored| split_deadline(stored).0);
-            if deadline != FOREVER && deadline <= now { Change::Delete } else { Change::Keep }
+            let is_past = old.is_some_and(|stored| has_expired(split_deadline(stored).0, now));
+            if is_past { Change::Delete } else { Change::Keep }
         };
         let (writer, stripes) = (Writer::at_once(core, key.len())?, core.stripes());
         let _held = stripes.hold(stripes.of(self.id, key));

@@ -100,6 +100,7 @@ fn cursors_scans_and_ends_pass_over_expired_pairs_both_ways() {
     assert_eq!(cursor.scan_asc_next().unwrap().0, b"115");
     assert_eq!(cursor.scan_desc_next().unwrap().0, b"105");
     assert_eq!(cursor.scan_desc_next(), None);
+    assert_eq!(cursor.scan_asc_next().unwrap().0, b"115", "the cursor stayed, though expired pairs precede");
     cursor.seek("500");
     assert_eq!(cursor.key(), None);
     let mut keys = Vec::new();
