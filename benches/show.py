@@ -18,19 +18,23 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: What the page and the picture show of each host: a row's ending, a figure, and its title.
+#: What the page and the picture show of each host: a row's ending, a figure, threads, and a title.
 ASPECTS = [
-    ("hash", "insert", "Adding a pair"),
-    ("hash", "select", "Finding a key"),
-    ("hash", "bytes", "Memory of a pair"),
-    ("sorted", "insert", "Adding a pair, kept in order"),
-    ("sorted", "scan", "Walking all pairs in order"),
-    ("sorted", "bytes", "Memory of a pair, in order"),
+    ("hash", "insert", "1", "Adding a pair"),
+    ("hash", "insert_many", "1", "Adding many at once"),
+    ("hash", "select", "1", "Finding a key"),
+    ("hash", "select", "2", "Finding a key, two threads"),
+    ("hash", "select_many", "1", "Finding many at once"),
+    ("sorted", "insert", "1", "Adding a pair, kept in order"),
+    ("sorted", "scan", "1", "Walking all pairs in order"),
+    ("hash", "bytes", "1", "Bytes of a pair"),
+    ("sorted", "bytes", "1", "Bytes of a pair, in order"),
 ]
-WASM = {"wasm_node": "WebAssembly in Node", "wasm": "WebAssembly in wasmtime"}
-HOSTS = {"python": "Python", "node": "Node", "rust": "Rust", **WASM}
+GROUPS = {"/s": "Speed", "bytes": "Memory"}
+HOSTS = {"python": "Python", "node": "Node", "rust": "Rust", "wasm_node": "WebAssembly in Node", "wasm": "WebAssembly in wasmtime"}
 #: Those of the picture.
-PICTURED = ["python", "node", "rust"]
+PICTURED = ["python", "node", "rust", "wasm_node"]
+#: Text, quiet text, a bar, a bar of less than 1x.
 GROUNDS = {
     "measured.svg": ("#1d2430", "#5a6472", "#2f74b5", "#c0392b"),
     "measured-dark.svg": ("#e6e9ee", "#9aa5b4", "#5aa2e0", "#e58a7b"),
@@ -143,27 +147,27 @@ def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, V
 
 
 class Aspect(NamedTuple):
-    """One figure of one host: the rival's median, and ours by the number of threads with its ratio."""
+    """One figure of one host: medians of ours and of the rival, and the ratio."""
 
     title: str
     unit: str
     rival: str
     theirs: float
-    ours: list[tuple[str, float, float]]
+    ours: float
+    times: float
 
 
 def aspects(lines: dict[Line, Values], host: str) -> list[Aspect]:
     found = []
-    for index, figure, title in ASPECTS:
+    for index, figure, threads, title in ASPECTS:
         same = {line: values for line, values in lines.items() if (line.row, line.figure) == (f"{host}_{index}", figure)}
         # The others take part with one thread. The first of them is what most programs use.
-        if both := next((values for values in same.values() if len(values) > 1), None):
-            unit, rival, ours = next(iter(same)).unit, list(both)[1], []
-            for line, values in same.items():
-                own = next(iter(values.values()))
-                times = ratio(unit, own, both[rival]) or 0.0
-                ours.append((dict(line.params).get("threads", "1"), statistics.median(own.values()), times))
-            found.append(Aspect(title, unit, rival.split(":")[-1], statistics.median(both[rival].values()), ours))
+        both = next((values for values in same.values() if len(values) > 1), None)
+        own = next((next(iter(values.values())) for line, values in same.items() if dict(line.params).get("threads", "1") == threads), None)
+        if both and own:
+            unit, rival = next(iter(same)).unit, list(both)[1]
+            medians = (statistics.median(both[rival].values()), statistics.median(own.values()))
+            found.append(Aspect(title, unit, rival.split(":")[-1], *medians, ratio(unit, own, both[rival]) or 0.0))
     return found
 
 
@@ -176,8 +180,8 @@ def summary(all_aspects: dict[str, list[Aspect]]) -> str:
     text = []
     for host, found in all_aspects.items():
         rivals = " and ".join(dict.fromkeys(one.rival for one in found))
-        speed = [one.ours[0][2] for one in found if one.unit == "/s"]
-        memory = [one.ours[0][2] for one in found if one.unit == "bytes"]
+        speed = [one.times for one in found if one.unit == "/s"]
+        memory = [one.times for one in found if one.unit == "bytes"]
         if speed:
             smaller = f" and {span(memory)} times smaller" if memory else ""
             text.append(f"{HOSTS[host]}: {span(speed)} times as fast{smaller} than {rivals}")
@@ -191,12 +195,9 @@ def page(run: dict[str, str], all_aspects: dict[str, list[Aspect]], table: str) 
     for host, found in all_aspects.items():
         body.append(f'<section><h2 id="{host}">{HOSTS[host]}</h2>')
         for one in found:
-            most = max([one.theirs, *(value for _, value, _ in one.ours)])
-            bars = [(one.rival, "", one.theirs, "")]
-            for threads, value, times in one.ours:
-                bars.append(("Twindex" + (f", {threads} threads" if threads != "1" else ""), "ours", value, f" <b>{times:.1f}x</b>"))
+            bars = [(one.rival, "", one.theirs, ""), ("Twindex", "ours", one.ours, f" <b>{one.times:.1f}x</b>")]
             rows = "".join(
-                f'<tr class="{kind}"><th>{escape(name)}</th><td><i style="width:{100 * value / most:.1f}%"></i></td>'
+                f'<tr class="{kind}"><th>{escape(name)}</th><td><i style="width:{100 * value / max(one.ours, one.theirs):.1f}%"></i></td>'
                 f"<td>{shown(value, one.unit)}{times}</td></tr>"
                 for name, kind, value, times in bars
             )
@@ -208,39 +209,51 @@ def page(run: dict[str, str], all_aspects: dict[str, list[Aspect]], table: str) 
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
 
 
-def said_of(run: dict[str, str]) -> str:
+def machine() -> str:
     cpu = Path("/proc/cpuinfo")
     names = [line.split(":")[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
-    machine = f"{names[0]}, {len(names)} hardware threads" if names else platform.processor()
+    return f"{names[0]}, {len(names)} hardware threads" if names else platform.processor()
+
+
+def said_of(run: dict[str, str]) -> str:
     words = [run.get(name, "") for name in ("run", "build", "rustc", "commit")]
-    return ". ".join(word for word in [*words, f"{machine}, {platform.platform()}"] if word)
+    return ". ".join(word for word in [*words, f"{machine()}, {platform.platform()}"] if word)
 
 
-def picture(all_aspects: dict[str, list[Aspect]], ground: tuple[str, str, str, str]) -> str:
-    """Bars as long as their ratios, by host, with a line that marks 1."""
-    text, quiet, bar, line = ground
-    labels, column, bar_length, head, height = 190, 220, 130, 62, 30
+def picture(run: dict[str, str], all_aspects: dict[str, list[Aspect]], ground: tuple[str, str, str, str]) -> str:
+    """Bars as long as their ratios, by host, with a line that marks 1x."""
+    text, quiet, bar, loss = ground
+    labels, column, bar_length, head, height = 190, 190, 120, 62, 26
     hosts = [host for host in PICTURED if host in all_aspects]
-    most = max([1.0, *(one.ours[0][2] for host in hosts for one in all_aspects[host])])
-    bottom = head + height * len(ASPECTS)
-    box = f'viewBox="0 0 {labels + column * len(PICTURED)} {bottom + 40}" font-family="system-ui, sans-serif" font-size="13"'
-    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" {box} fill="{text}" role="img"><title>Twindex beside what programs use today</title>']
-    svg += [f'<text x="0" y="{head + height * place + 19}">{title}</text>' for place, (_, _, title) in enumerate(ASPECTS)]
+    most = max([1.0, *(one.times for host in hosts for one in all_aspects[host])])
+    tops, bottom, units = {}, head, {one.title: one.unit for host in hosts for one in all_aspects[host]}
+    svg = []
+    for unit, group in GROUPS.items():
+        svg.append(f'<text x="0" y="{bottom + 19}" font-weight="600">{group}</text>')
+        for title in (title for *_, title in ASPECTS if units.get(title) == unit):
+            bottom += height
+            tops[title] = bottom
+            svg.append(f'<text x="0" y="{bottom + 18}">{title}</text>')
+        bottom += height + 8
     for number, host in enumerate(hosts):
         left = labels + column * number
         rivals = ", ".join(dict.fromkeys(one.rival for one in all_aspects[host]))
         svg.append(f'<text x="{left}" y="18" font-size="15" font-weight="600">{HOSTS[host]}</text>')
-        svg.append(f'<text x="{left}" y="38" fill="{quiet}">beside {rivals}</text>')
+        svg.append(f'<text x="{left}" y="36" fill="{quiet}" font-size="12">beside {rivals}</text>')
         for one in all_aspects[host]:
-            top = head + height * [title for _, _, title in ASPECTS].index(one.title)
-            length, times = bar_length * one.ours[0][2] / most, one.ours[0][2]
-            svg.append(f'<rect x="{left}" y="{top + 7}" width="{length:.1f}" height="16" rx="2" fill="{bar}"/>')
-            svg.append(f'<text x="{left + length + 6:.1f}" y="{top + 19}" font-weight="600">{times:.1f}x</text>')
+            length, top = bar_length * one.times / most, tops[one.title]
+            svg.append(f'<rect x="{left}" y="{top + 6}" width="{length:.1f}" height="15" rx="2" fill="{bar if one.times >= 1 else loss}"/>')
+            svg.append(f'<text x="{max(left + length, left + bar_length / most) + 6:.1f}" y="{top + 18}" font-weight="600">{one.times:.1f}x</text>')
         mark = left + bar_length / most
-        svg.append(f'<path d="M{mark:.1f} {head}V{bottom}" stroke="{line}" stroke-dasharray="3 3"/>')
-    caption = "How many times as fast, or as small, with one thread. The dashed line is what is used today."
-    svg.append(f'<text x="0" y="{bottom + 28}" fill="{quiet}">{caption}</text></svg>')
-    return "\n".join(svg) + "\n"
+        svg.append(f'<text x="{mark:.1f}" y="{head - 6}" fill="{quiet}" font-size="11" text-anchor="middle">1x</text>')
+        svg.append(f'<path d="M{mark:.1f} {head}V{bottom - 8}" stroke="{quiet}" stroke-dasharray="3 3"/>')
+    caption = "How many times as fast, or as small, as what programs use today. Longer is better; red is worse. One thread where none is named."
+    source = html.escape(f"{run.get('run', '')} at {run.get('commit', '')}: a million pairs of 16 + 16 bytes. {run.get('build', '')}, {machine()}")
+    for place, words in enumerate([caption, source]):
+        svg.append(f'<text x="0" y="{bottom + 16 + 18 * place}" fill="{quiet}" font-size="12">{words}</text>')
+    box = f'viewBox="0 0 {labels + column * len(PICTURED)} {bottom + 44}" font-family="system-ui, sans-serif" font-size="13"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {box} fill="{text}" role="img"><title>Twindex beside what programs use today</title>'
+    return "\n".join([opening, *svg, "</svg>"]) + "\n"
 
 
 def main() -> None:
@@ -260,7 +273,7 @@ def main() -> None:
         options.page.write_text(page(run, all_aspects, table), encoding="utf-8")
         print(f"The page: {options.page}")
     for name, ground in GROUNDS.items() if options.pictures else ():
-        (options.pictures / name).write_text(picture(all_aspects, ground), encoding="utf-8")
+        (options.pictures / name).write_text(picture(run, all_aspects, ground), encoding="utf-8")
 
 
 if __name__ == "__main__":

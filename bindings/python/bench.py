@@ -11,6 +11,7 @@ figure printed as a line of JSON, as `cargo xtask bench` reads it.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import importlib.util
 import itertools
@@ -201,6 +202,10 @@ def batches_of(items: list[Any]) -> list[list[Any]]:
 
 def resident_bytes() -> int | None:
     """The memory that this process occupies, where the system tells it (Linux)."""
+    gc.collect()
+    # Otherwise what comes next takes memory that was freed before and still counts.
+    if trim := getattr(ctypes.CDLL(None) if sys.platform == "linux" else None, "malloc_trim", None):
+        trim(0)
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), None)
@@ -220,7 +225,6 @@ def fill(index: str, system: str, keys: list[str], threads: int) -> None:
     for batch in iter(lambda: list(itertools.islice(pairs, BATCH)), []):
         target.insert_many([batch])
         del batch
-    gc.collect()
     after = resident_bytes()
     if threads == 1 and before is not None and after is not None:
         print_figure(system, "bytes", "bytes", max(0, after - before) / len(keys))
