@@ -29,6 +29,16 @@ test('tour.js prints what the program prints in every language', async () => {
   assert.equal(stdout, readFileSync(join(root, '../../examples/tour.txt'), 'utf8'))
 })
 
+test('read.js, which the first page shows, reads what another program wrote', async () => {
+  const program = readFileSync(join(folder, 'read.js'), 'utf8')
+  assert.ok(readFileSync(join(root, '../../README.md'), 'utf8').includes(program))
+  const store = openSync(join(folder, 'events.twx'))
+  store.table('events', { index: 'sorted', values: 'int' }).set('2026-11-26 00000000', 7)
+  await store.close()
+  const { stdout } = await node('read.js')
+  assert.equal(stdout, "1 pairs, the last one is [ '2026-11-26 00000000', 7 ]\n")
+})
+
 test('leaderboard.js keeps the ranking', async () => {
   const { stdout } = await node('leaderboard.js', '1000')
   assert.match(stdout, /1 +│ +'edsger' +│ 1430 /)
