@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::decode::{bytes, integer, items, name, optional, verb};
+use crate::decode::{bytes, integer, items, name, optional, ttl, verb};
 use crate::{Answer, Bytes, Failure, Fallible, check};
 
 /// What bounds a cache.
@@ -78,7 +78,7 @@ pub fn cache_cases() -> Vec<CacheCase> {
             Some(pairs) => Capacity::Pairs(pairs),
             None => Capacity::Bytes(size("bytes").expect("a capacity")),
         };
-        let options = CacheOptions { capacity, ttl: ttl(options) };
+        let options = CacheOptions { capacity, ttl: ttl(options).expect("a time to live") };
         CacheCase { name: name(&case["name"]), options, steps: items(&case["steps"]).to_vec() }
     });
     let cases: Vec<_> = cases.collect();
@@ -107,11 +107,6 @@ impl CacheCase {
     }
 }
 
-/// The time to live in a step or in options; null stands for ever.
-fn ttl(step: &Value) -> Option<Duration> {
-    Some(step.get("ttl")?.as_u64().map_or(Duration::MAX, Duration::from_millis))
-}
-
 fn decode(step: &Value) -> Result<CacheVerb, Failure> {
     let key = || bytes(&step["key"]);
     let value = || bytes(&step["value"]);
@@ -119,7 +114,7 @@ fn decode(step: &Value) -> Result<CacheVerb, Failure> {
     Ok(match verb(step) {
         "insert" => CacheVerb::Insert(key()?, value()?),
         "replace" => CacheVerb::Replace(key()?, value()?),
-        "upsert" => CacheVerb::Upsert(key()?, value()?, ttl(step)),
+        "upsert" => CacheVerb::Upsert(key()?, value()?, ttl(step)?),
         "select" => CacheVerb::Select(key()?),
         "peek" => CacheVerb::Peek(key()?),
         "contains" => CacheVerb::Contains(key()?),
@@ -128,7 +123,7 @@ fn decode(step: &Value) -> Result<CacheVerb, Failure> {
         "compare_and_swap" => {
             CacheVerb::CompareAndSwap(key()?, optional_bytes("expected")?, optional_bytes("new")?)
         }
-        "touch" => CacheVerb::Touch(key()?, ttl(step)),
+        "touch" => CacheVerb::Touch(key()?, ttl(step)?),
         "ttl" => CacheVerb::Ttl(key()?),
         "len" => CacheVerb::Len,
         "iter" => CacheVerb::Iter,

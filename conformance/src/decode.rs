@@ -1,10 +1,11 @@
 //! The arguments of steps, from JSON.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Alter, Bytes, Failure, Fallible, Pair, Range, Swap, Verb};
+use crate::{Alter, Bytes, ExpiringVerb, Failure, Fallible, Pair, Range, Swap, Verb};
 
 fn no_such_type(code: &str, value: &Value) -> Failure {
     Failure::new(code, &format!("Rust's types do not admit {value}"))
@@ -113,6 +114,31 @@ fn alter(step: &Value) -> Fallible<Alter> {
     }
     assert!(field(step, "keep").is_some(), "alter appends, removes or keeps: {step}");
     Ok(Alter::Keep)
+}
+
+/// The time to live in a step or in options, in milliseconds; null stands for ever.
+pub(crate) fn ttl(step: &Value) -> Fallible<Option<Duration>> {
+    let Some(ttl) = step.get("ttl") else { return Ok(None) };
+    let of_millis = |millis| Duration::try_from_secs_f64(millis / 1000.0).ok();
+    let time = match ttl {
+        Value::Null => Some(Duration::MAX),
+        Value::Number(millis) => {
+            millis.as_u64().map(Duration::from_millis).or_else(|| of_millis(millis.as_f64()?))
+        }
+        Value::String(nan) => of_millis(nan.parse().expect("a text that stands for a number")),
+        _ => return Err(no_such_type("TWINDEX_TYPE", ttl)),
+    };
+    time.map(Some).ok_or_else(|| no_such_type("TWINDEX_TTL", ttl))
+}
+
+/// A verb of a table whose pairs expire.
+pub(crate) fn expiring_verb(verb: &str, step: &Value) -> Fallible<ExpiringVerb> {
+    Ok(match verb {
+        "touch" => ExpiringVerb::Touch(bytes(&step["key"])?, ttl(step)?),
+        "ttl" => ExpiringVerb::Ttl(bytes(&step["key"])?),
+        "remove_expired" => ExpiringVerb::RemoveExpired(size(&step["limit"])?),
+        _ => ExpiringVerb::Shared(table_verb(verb, step)?, ttl(step)?),
+    })
 }
 
 /// A verb of a table, with its arguments.

@@ -10,6 +10,7 @@ mod engine;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -220,6 +221,18 @@ pub enum Verb {
     Iter,
 }
 
+/// A verb of a table whose pairs expire. A time to live of [`Duration::MAX`] is for ever.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is documented where users call it")]
+pub enum ExpiringVerb {
+    /// One that other tables have too, with the time to live that it names.
+    Shared(Verb, Option<Duration>),
+    Touch(Bytes, Option<Duration>),
+    /// Answers in milliseconds, with `ever`, or with nothing where there is no pair.
+    Ttl(Bytes),
+    RemoveExpired(usize),
+}
+
 /// A store in any form, with the handles of its tables and cursors.
 pub trait Host {
     /// A handle of a table, of the store or of a scope.
@@ -231,6 +244,19 @@ pub trait Host {
 
     /// Opens or creates a table.
     fn table(&mut self, name: &str, index: &str) -> Fallible<Self::Table>;
+    /// Opens a table of either kind, or of the one that is named; a new one has this index.
+    fn any_table(
+        &mut self,
+        _name: &str,
+        _index: Option<&str>,
+        _expires: Option<bool>,
+    ) -> Fallible<Self::Table> {
+        unreachable!("cases with it are left out")
+    }
+    /// Lets time go by.
+    fn advance(&mut self, _time: Duration) {
+        unreachable!("cases with it are left out")
+    }
     /// The name and the index of every table, by name.
     fn tables(&mut self) -> Fallible<Vec<(String, String)>>;
     /// Drops a table, and returns whether it was there.
@@ -251,6 +277,10 @@ pub trait Host {
     fn close(&mut self) -> Fallible<()>;
     /// Does one verb on a table.
     fn run(&mut self, table: &mut Self::Table, verb: Verb) -> Fallible<Answer>;
+    /// Does one verb on a table whose pairs expire.
+    fn run_expiring(&mut self, _table: &mut Self::Table, _verb: ExpiringVerb) -> Fallible<Answer> {
+        unreachable!("cases with it are left out")
+    }
     /// Opens a cursor.
     fn cursor(&mut self, table: &mut Self::Table, range: Range) -> Fallible<Self::Cursor>;
     /// Moves a cursor, downwards where `down`.
@@ -299,17 +329,25 @@ pub struct Case {
     pub name: String,
     /// The index of the table `t`; a case without one starts with an empty store.
     pub index: Option<String>,
+    /// Whether the pairs of `t` expire.
+    expires: bool,
     steps: Vec<Value>,
 }
 
-/// All cases of `vectors.json`.
-///
-/// # Panics
-/// Where the file is not as its first line says.
+/// The cases of `vectors.json` of tables whose pairs stay.
 pub fn cases() -> Vec<Case> {
+    read("cases", false)
+}
+
+/// Those of tables whose pairs expire. A host runs them by [`Host::any_table`], [`Host::run_expiring`] and [`Host::advance`].
+pub fn expiring_cases() -> Vec<Case> {
+    read("expiring", true)
+}
+
+fn read(list: &str, expires: bool) -> Vec<Case> {
     let file: Value = serde_json::from_str(include_str!("../vectors.json")).expect("vectors.json is JSON");
     let mut cases = Vec::new();
-    for case in decode::items(&file["cases"]) {
+    for case in decode::items(&file[list]) {
         let named = decode::items(&case["index"]).iter().map(|index| Some(decode::name(index)));
         let mut indexes: Vec<_> = named.collect();
         if indexes.is_empty() {
@@ -317,7 +355,7 @@ pub fn cases() -> Vec<Case> {
         }
         for index in indexes {
             let steps = decode::items(&case["steps"]).to_vec();
-            cases.push(Case { name: decode::name(&case["name"]), index, steps });
+            cases.push(Case { name: decode::name(&case["name"]), index, expires, steps });
         }
     }
     assert!(!cases.is_empty(), "vectors.json has no cases");
@@ -347,11 +385,12 @@ impl Case {
     /// # Panics
     /// Where an answer is not the expected one; the message names the case and the step.
     pub fn run(&self, host: &mut impl Host) {
-        let mut runner =
-            Runner { host, tables: BTreeMap::new(), cursors: HashMap::new(), scopes: HashMap::new() };
+        let expires = self.expires;
+        let (tables, cursors, scopes) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+        let mut runner = Runner { host, expires, tables, cursors, scopes };
         if let Some(index) = &self.index {
             runner
-                .open_table("t", index)
+                .open_table("t", Some(index), expires.then_some(true))
                 .unwrap_or_else(|failure| panic!("{}: table t: {failure:?}", self.name));
         }
         for (number, step) in self.steps.iter().enumerate() {
@@ -379,6 +418,7 @@ fn check(place: &str, step: &Value, outcome: &Fallible<Answer>) {
 
 struct Runner<'h, H: Host> {
     host: &'h mut H,
+    expires: bool,
     tables: BTreeMap<String, H::Table>,
     cursors: HashMap<String, H::Cursor>,
     scopes: HashMap<String, Scope<H>>,
@@ -388,8 +428,11 @@ struct Runner<'h, H: Host> {
 type Scope<H> = (<H as Host>::Scope, BTreeMap<String, <H as Host>::Table>);
 
 impl<H: Host> Runner<'_, H> {
-    fn open_table(&mut self, name: &str, index: &str) -> Fallible<()> {
-        let table = self.host.table(name, index)?;
+    fn open_table(&mut self, name: &str, index: Option<&str>, expires: Option<bool>) -> Fallible<()> {
+        let table = match index {
+            Some(index) if !self.expires => self.host.table(name, index),
+            _ => self.host.any_table(name, index, expires),
+        }?;
         self.tables.insert(name.to_owned(), table);
         Ok(())
     }
@@ -397,7 +440,13 @@ impl<H: Host> Runner<'_, H> {
     fn run(&mut self, step: &Value) -> Fallible<Answer> {
         match decode::verb(step) {
             "table" => {
-                self.open_table(decode::text(&step["name"])?, decode::text(&step["index"])?).map(Answer::from)
+                let (name, index) = (decode::text(&step["name"])?, step.get("index"));
+                let index = index.map(decode::text).transpose()?;
+                self.open_table(name, index, step["expires"].as_bool()).map(Answer::from)
+            }
+            "advance" => {
+                self.host.advance(Duration::from_millis(step["ms"].as_u64().expect("a time")));
+                Ok(Answer::Nothing)
             }
             "tables" => self.host.tables().map(Answer::from),
             "drop_table" => self.host.drop_table(decode::text(&step["name"])?).map(Answer::from),
@@ -408,7 +457,7 @@ impl<H: Host> Runner<'_, H> {
             "reload" => {
                 self.host.reload()?;
                 for (name, index) in self.host.tables()? {
-                    self.open_table(&name, &index)?;
+                    self.open_table(&name, Some(&index), None)?;
                 }
                 Ok(Answer::Nothing)
             }
@@ -451,8 +500,13 @@ impl<H: Host> Runner<'_, H> {
                 self.host.next(cursor, down).map(Answer::from)
             }
             verb => {
+                let expires = self.expires;
                 let (host, table) = self.table(step)?;
-                let answer = host.run(table, decode::table_verb(verb, step)?)?;
+                let answer = if expires {
+                    host.run_expiring(table, decode::expiring_verb(verb, step)?)?
+                } else {
+                    host.run(table, decode::table_verb(verb, step)?)?
+                };
                 // A hash table has no order.
                 Ok(if verb == "iter" { answer.sorted() } else { answer })
             }

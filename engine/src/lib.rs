@@ -10467,11 +10467,11 @@ impl Cursor {
         self.position.is_unchanged(index.get(&pinned), down)
     }
 
-    /// Moves back to a pair that was packed, by its key.
+    /// Moves back to a pair that it was on, by its key, or to where a new cursor is.
     #[doc(hidden)]
-    pub fn go_back(&mut self, key: &[u8]) {
+    pub fn go_back<'k>(&mut self, key: impl Into<Option<&'k [u8]>>) {
         let range = mem::replace(&mut self.position.range, (Bound::Unbounded, Bound::Unbounded));
-        self.position = sorted::Position::new(range, Some(key));
+        self.position = sorted::Position::new(range, key.into());
     }
 
     /// Shows `read` up to `limit` pairs, without a copy, as long as it returns true. Returns how many there were.

@@ -149,7 +149,7 @@ impl ExpiringReads {
         Ok(ExpiringCursor {
             reads: self.clone(),
             cursor: self.table.cursor(range)?,
-            on: false,
+            at: At::Start,
             key: Vec::new(),
             value: Vec::new(),
         })
@@ -239,22 +239,35 @@ impl<I: DoubleEndedIterator<Item = Pair>> DoubleEndedIterator for Unexpired<I> {
 pub struct ExpiringCursor {
     reads: ExpiringReads,
     cursor: Cursor,
-    /// Whether it is on the pair that it returned last.
-    on: bool,
+    at: At,
+    /// Where it is on a pair or was sent to one.
     key: Vec<u8>,
     value: Vec<u8>,
+}
+
+/// What a cursor is on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// It is new.
+    Start,
+    /// Right before the key.
+    Before,
+    /// The pair that it returned last.
+    Pair,
 }
 
 impl ExpiringCursor {
     /// Moves right before the first pair whose key is not less than `key`, within the cursor's range.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) {
-        self.cursor.seek(key);
-        self.on = false;
+        self.key.clear();
+        self.key.extend_from_slice(key.as_ref());
+        self.cursor.seek(&self.key);
+        self.at = At::Before;
     }
 
     /// The key of the pair that the cursor is on: `None` before the first step and after [`seek`](Self::seek).
     pub fn key(&self) -> Option<&[u8]> {
-        self.on.then_some(&self.key)
+        (self.at == At::Pair).then_some(&self.key)
     }
 
     /// The value that this key has now, or `None` where it was deleted or has expired.
@@ -279,15 +292,17 @@ impl ExpiringCursor {
     /// As [`Cursor::steps`].
     #[doc(hidden)]
     pub fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
-        let Self { reads, cursor, on, key: own_key, value: own_value } = self;
-        let (mut done, mut is_past) = (0, false);
+        let Self { reads, cursor, at, key: own_key, value: own_value } = self;
+        let (mut done, mut strayed) = (0, false);
         if limit == 0 {
             return 0;
         }
         cursor.steps(down, usize::MAX, |key, stored| {
-            let shown = reads.time.show(stored);
-            is_past = shown.is_none();
-            let Some((_, value)) = shown else { return true };
+            let Some((_, value)) = reads.time.show(stored) else {
+                strayed = true;
+                return true;
+            };
+            strayed = false;
             done += 1;
             let goes_on = read(key, value) && done < limit;
             if !goes_on || limit > 1 {
@@ -300,9 +315,15 @@ impl ExpiringCursor {
             }
             goes_on
         });
-        *on |= done > 0;
-        if is_past && *on {
-            cursor.go_back(own_key); // behind its pair there were expired ones alone
+        if done > 0 {
+            *at = At::Pair;
+        }
+        // Only expired pairs followed. The next step may find what was written among them, or go the other way.
+        match at {
+            _ if !strayed => {}
+            At::Start => cursor.go_back(None),
+            At::Before => cursor.seek(&own_key),
+            At::Pair => cursor.go_back(own_key.as_slice()),
         }
         done
     }

@@ -4,11 +4,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use twindex::{KeyRange, Write};
+use twindex::{Change, KeyRange, Write};
 use twindex_cache::Ttl;
 use twindex_format::{FOREVER, with_deadline};
 
-use super::{ExpiringTable, incremented};
+use super::{ExpiringTable, incremented, set};
 use crate::error::Result;
 use crate::transaction::Transaction;
 
@@ -154,18 +154,51 @@ impl ExpiringPart<'_> {
         Ok(is_there)
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0, and `ttl` is that of a pair that is
-    /// added.
+    /// Shows `change` the key's value, or `None` where it is absent, and does what it returns; whether a pair was written or removed.
+    /// `ttl` is that of a pair that is added.
+    pub fn alter(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        ttl: impl Into<Option<Duration>>,
+        change: impl FnOnce(Option<&[u8]>) -> Change,
+    ) -> Result<bool> {
+        let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
+        let old = self.find(key)?;
+        match change(old.as_ref().map(|(_, value)| value.as_slice())) {
+            Change::Keep => Ok(false),
+            Change::Delete => self.delete(key),
+            Change::Set(value) => self.put(key, old.map_or(deadline, |(own, _)| own), &value).map(|()| true),
+        }
+    }
+
+    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0.
     pub fn increment(
         &mut self,
         key: impl AsRef<[u8]>,
         by: i64,
         ttl: impl Into<Option<Duration>>,
     ) -> Result<i64> {
-        let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
-        let old = self.find(key)?;
-        let sum = incremented(old.as_ref().map(|(_, value)| value.as_slice()), by)?;
-        self.put(key, old.map_or(deadline, |(own, _)| own), sum.to_string().as_bytes())?;
-        Ok(sum)
+        let mut sum = Ok(by);
+        self.alter(key, ttl, |old| {
+            sum = incremented(old, by);
+            sum.as_ref().map_or(Change::Keep, |sum| Change::Set(sum.to_string().into_bytes()))
+        })?;
+        Ok(sum?)
+    }
+
+    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`; whether it was.
+    pub fn compare_and_swap(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<bool> {
+        let mut matched = false;
+        self.alter(key, ttl, |old| {
+            matched = old == expected;
+            if matched { set(new) } else { Change::Keep }
+        })?;
+        Ok(matched)
     }
 }

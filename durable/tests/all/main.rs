@@ -13,5 +13,6 @@ mod save;
 mod snapshot;
 mod store;
 mod typed;
+mod vectors;
 mod verify;
 mod watch;
