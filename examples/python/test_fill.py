@@ -20,5 +20,5 @@ def test_killed_program_loses_nothing(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout[:13]) == (-signal.SIGKILL, "100,000 pairs"), done.stderr
     with twindex.open(tmp_path / "events.twx", read_only=True) as store:
-        events = store.table("events")
+        events = store.table("events", values="int")
         assert (len(events), events.last()) == (100_000, ("2026-11-26 00099999", 99_999))

@@ -160,7 +160,15 @@ pub(crate) fn show_change<'py, 'c>(
         Effect::Drop => class.call1(("drop", name))?,
         Effect::Put { key, value } => {
             let codecs = codecs()?;
-            class.call1(("put", name, codecs.keys.decode(py, key)?, codecs.values.decode(py, value)?))?
+            let (key, value) = (codecs.keys.decode(py, key)?, codecs.values.decode(py, value)?);
+            // Most pairs stay, and a call by position is the quickest.
+            match change.expires {
+                None => class.call1(("put", name, key, value))?,
+                Some(millis) => {
+                    let (none, expires) = (|| py.None(), Duration::from_millis(millis).as_secs_f64());
+                    class.call1(("put", name, key, value, none(), none(), none(), expires))?
+                }
+            }
         }
         Effect::Delete { key } => class.call1(("delete", name, codecs()?.keys.decode(py, key)?))?,
         _ => class.call1(("clear", name))?,

@@ -71,7 +71,6 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<changes::Changes>()?;
     module.add_class::<coder::Coder>()?;
     module.add_class::<cursor::Cursor>()?;
-    module.add_class::<cursor::ExpiringCursor>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<snapshot::SnapshotTable>()?;

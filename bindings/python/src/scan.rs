@@ -10,6 +10,7 @@ use twindex_durable::{ExpiringCursor, ExpiringReads, Unexpired};
 
 use crate::attached::Attached;
 use crate::codec::Codecs;
+use crate::cursor::Engine;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::Work;
@@ -59,48 +60,19 @@ struct State {
 }
 
 pub(crate) enum Source {
-    Ascending(Box<twindex::Cursor>),
-    Descending(Box<twindex::Cursor>),
+    /// `true` is downwards.
+    Ordered(Box<Engine>, bool),
     Unordered(twindex::Iter),
-    /// Of tables whose pairs expire; `true` is downwards.
-    Unexpired(Box<ExpiringCursor>, bool),
-    UnexpiredUnordered(Unexpired<twindex::Iter>),
+    /// Of tables whose pairs expire.
+    Unexpired(Unexpired<twindex::Iter>),
     Cache(twindex_cache::Iter),
     /// The snapshot has ended that it read.
     Ended,
 }
 
-/// What scans go along.
-pub(crate) trait Walk: Send {
-    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize;
-    fn into_source(self, reverse: bool) -> Source;
-}
-
-impl Walk for twindex::Cursor {
-    #[inline]
-    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
-        self.steps(down, limit, read)
-    }
-
-    fn into_source(self, reverse: bool) -> Source {
-        let cursor = Box::new(self);
-        if reverse { Source::Descending(cursor) } else { Source::Ascending(cursor) }
-    }
-}
-
-impl Walk for ExpiringCursor {
-    fn steps(&mut self, down: bool, limit: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
-        self.steps(down, limit, read)
-    }
-
-    fn into_source(self, reverse: bool) -> Source {
-        Source::Unexpired(Box::new(self), reverse)
-    }
-}
-
 /// What scans are over.
 pub(crate) trait Read {
-    type Cursor: Walk;
+    type Cursor: Into<Engine>;
 
     fn over(&self, range: (End<&[u8]>, End<&[u8]>)) -> twindex::Result<Self::Cursor>;
     fn unordered(&self) -> Source;
@@ -126,7 +98,7 @@ impl Read for ExpiringReads {
     }
 
     fn unordered(&self) -> Source {
-        Source::UnexpiredUnordered(self.iter())
+        Source::Unexpired(self.iter())
     }
 }
 
@@ -189,11 +161,9 @@ impl Source {
     /// Reads so many pairs, or fewer at the end or where `read` wants no more; how many.
     fn read(&mut self, size: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         match self {
-            Self::Ascending(cursor) => cursor.steps(false, size, read),
-            Self::Descending(cursor) => cursor.steps(true, size, read),
+            Self::Ordered(cursor, down) => cursor.steps(*down, size, read),
             Self::Unordered(all) => read_each(size, || all.next_shared(), read),
-            Self::Unexpired(cursor, down) => cursor.steps(*down, size, read),
-            Self::UnexpiredUnordered(all) => read_each(size, || all.next(), read),
+            Self::Unexpired(all) => read_each(size, || all.next(), read),
             Self::Cache(all) => read_each(size, || all.next(), read),
             Self::Ended => 0,
         }
@@ -221,13 +191,13 @@ fn read_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
 impl Scan {
     pub(crate) fn over_range(
         store: Arc<Shared>,
-        cursor: impl Walk,
+        cursor: impl Into<Engine>,
         codecs: Codecs,
         yields: Yields,
         reverse: bool,
         limit: Option<usize>,
     ) -> Self {
-        Self::new(Some(store), cursor.into_source(reverse), codecs, yields, limit)
+        Self::new(Some(store), Source::Ordered(Box::new(cursor.into()), reverse), codecs, yields, limit)
     }
 
     pub(crate) fn over_table(store: Arc<Shared>, table: &impl Read, codecs: Codecs, yields: Yields) -> Self {

@@ -11,7 +11,7 @@ use twindex::IndexKind;
 
 use crate::cache::seconds_of;
 use crate::codec::Codecs;
-use crate::cursor::{Cursor, ExpiringCursor};
+use crate::cursor::Cursor;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::{dumped, wait_for};
@@ -92,8 +92,6 @@ impl Ends for Moment {
                 table.get().give_up();
             } else if let Ok(table) = reader.cast::<ExpiringSnapshotTable>() {
                 table.get().give_up();
-            } else if let Ok(cursor) = reader.cast::<ExpiringCursor>() {
-                cursor.get().end(py);
             } else if let Ok(cursor) = reader.cast::<Cursor>() {
                 cursor.get().end(py);
             } else if let Ok(scan) = reader.cast::<Scan>() {
@@ -297,7 +295,7 @@ macro_rules! refused {
 
 /// The class of a snapshot's tables, which `$reads` reads.
 macro_rules! snapshot_table {
-    ($(#[$doc:meta])* $class:ident, $reads:ty, $cursor:ident) => {
+    ($(#[$doc:meta])* $class:ident, $reads:ty) => {
         $(#[$doc])*
         #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
         pub(crate) struct $class {
@@ -311,7 +309,7 @@ macro_rules! snapshot_table {
             codecs: Codecs,
         }
 
-        table_reads!($class, $cursor);
+        table_reads!($class);
 
         impl $class {
             fn new(parts: Parts, reads: $reads) -> Self {
@@ -415,13 +413,13 @@ snapshot_table! {
     /// >>> log.clear()
     /// >>> then[10], list(then.scan(gte=15)), len(then)
     /// ('a', [(20, 'b')], 2)
-    SnapshotTable, twindex::Table, Cursor
+    SnapshotTable, twindex::Table
 }
 
 snapshot_table! {
     /// A table whose pairs expire as it was at the moment of a snapshot: a `SnapshotTable` of the pairs that had not expired then. It
     /// does not change later.
-    ExpiringSnapshotTable, twindex_durable::ExpiringReads, ExpiringCursor
+    ExpiringSnapshotTable, twindex_durable::ExpiringReads
 }
 
 #[pymethods]

@@ -4,15 +4,18 @@ use std::hint::black_box;
 use std::ops::Bound as End;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::PyIterator;
 use pyo3::{PyTraverseError, PyVisit};
-use twindex::{Swap, Write};
+use twindex::{IndexKind, Swap, TableOptions, Write};
+use twindex_durable::{AnyTable, ExpiringPart};
 
 use crate::allocation::{gather, with_room};
 use crate::arguments::{self, Amount, Count, Given};
+use crate::cache::{Life, Ttl, seconds_of};
 use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Failure, Result};
 use crate::fork::Inherited;
@@ -25,10 +28,20 @@ use crate::range::Range;
 use crate::scan::Yields;
 use crate::shared::{Shared, not_copied};
 use crate::table::Table;
-use crate::table::expiring::of_plain;
+use crate::table::expiring::{Lends, lends};
 use crate::table::reads::range_reads;
-use crate::table::verbs::table_writes;
-use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, key_reads, shared_verbs, updates};
+use crate::table::verbs::table_changes;
+use crate::verbs::{Engine, encode_amounts, encode_pairs, expiring_puts, key_reads, shared_verbs, updates};
+
+/// The same of a table of either kind.
+macro_rules! either {
+    ($table:expr, $one:ident => $does:expr) => {
+        match $table {
+            AnyTable::Plain($one) => $does,
+            AnyTable::Expiring($one) => $does,
+        }
+    };
+}
 
 /// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
 /// `Store.transaction` makes one.
@@ -128,17 +141,14 @@ impl Transaction {
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
     ) -> Result<TransactionTable> {
-        self.store.check_open()?;
-        let py = table.py();
+        let (py, store) = (table.py(), self.store.open()?);
         let mut seen = Table::named(&self.store, table, keys, values)?;
         let (known, name) = (seen.engine.take(), &seen.name);
+        let options = TableOptions::new(IndexKind::Hash).any_index(true).create(false);
+        let find = || store.any_table_with(name, options, None);
         // Another thread may be in a long verb of it.
-        let table = py
-            .detach(|| {
-                self.running.with(|transaction| Ok(known.map_or_else(|| transaction.table(name), Ok)))
-            })?
-            .map_err(of_plain)?;
-        let codecs = seen.codecs(py, table.codecs())?;
+        let table = py.detach(|| self.running.with(|_| known.map_or_else(find, Ok)))?;
+        let codecs = seen.codecs(py, either!(&table, table => table.codecs()))?;
         let part = Part { running: Arc::clone(&self.running), table };
         Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })
     }
@@ -218,6 +228,7 @@ not_copied!(Transaction, "a Transaction cannot be pickled or copied");
 /// A table in a transaction: a table's reads and writes of keys, and scans of a sorted one.
 ///
 /// `Transaction.table` makes one. It has no length, and with a hash index no iteration: any write to the table would be a conflict.
+/// Only where the pairs of the table expire it takes a `ttl`, and has `ttl` and `touch`; else these raise `WrongExpiryError`.
 ///
 /// >>> store = Store()
 /// >>> log = store.table("log", index="sorted", keys="int")
@@ -240,7 +251,7 @@ pub(crate) struct TransactionTable {
 /// What a transaction does with one table.
 pub(crate) struct Part {
     running: Arc<Running>,
-    table: twindex_durable::Table,
+    table: AnyTable,
 }
 
 type Encodings<'a> = (Encoded<'a>, Encoded<'a>);
@@ -264,7 +275,8 @@ fn check_keys(keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<()> {
 impl Part {
     /// Asks for the memory of the key's value as it is, and of a new one.
     fn ask(&self, key: &[u8], new: usize) -> Result<()> {
-        ask_for(self.table.in_memory().select_with(key, <[u8]>::len).unwrap_or(0).saturating_add(new))
+        let old = either!(&self.table, table => table.in_memory().select_with(key, <[u8]>::len));
+        ask_for(old.unwrap_or(0).saturating_add(new))
     }
 
     /// The pairs of a range, once there is memory for them.
@@ -275,31 +287,36 @@ impl Part {
         down: bool,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut bytes = 0_usize;
-        self.table.in_memory().cursor((lower, upper))?.steps(down, limit, |key, value| {
+        let count = |key: &[u8], value: &[u8]| {
             bytes = bytes.saturating_add(key.len() + value.len());
             true
-        });
+        };
+        either!(&self.table, table => table.in_memory().cursor((lower, upper))?.steps(down, limit, count));
         ask_for(bytes)?;
-        self.running.with(|transaction| transaction.range(&self.table, (lower, upper), limit, down))
+        self.running.with(|transaction| match &self.table {
+            AnyTable::Plain(table) => transaction.range(table, (lower, upper), limit, down),
+            AnyTable::Expiring(table) => transaction.expiring(table).range((lower, upper), limit, down),
+        })
     }
 
     fn select(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.ask(key, 0)?;
-        self.running.with(|transaction| {
+        self.running.with(|transaction| match &self.table {
             // As of a table, a key that is too long is absent.
-            if key.len() > twindex::MAX_KEY_BYTES { Ok(None) } else { transaction.select(&self.table, key) }
+            _ if key.len() > twindex::MAX_KEY_BYTES => Ok(None),
+            AnyTable::Plain(table) => transaction.select(table, key),
+            AnyTable::Expiring(table) => transaction.expiring(table).select(key),
         })
     }
 
-    fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        self.ask(key, value.len())?;
-        self.running.with(|transaction| transaction.write(write, &self.table, key, value))
-    }
-
-    fn write_many(&self, write: Write, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
-        check_keys(pairs.iter().map(|(key, _)| key))?;
-        pairs.iter().map(|(key, value)| self.write(write, key, value)).collect()
+    /// What the transaction does with a table whose pairs expire.
+    fn lend<T>(&self, body: impl FnOnce(ExpiringPart<'_>) -> twindex_durable::Result<T>) -> Result<T> {
+        self.running.with(|transaction| match &self.table {
+            AnyTable::Plain(table) => {
+                Err(twindex_durable::Error::WrongExpiry { table: table.name().into(), expires: false })
+            }
+            AnyTable::Expiring(table) => body(transaction.expiring(table)),
+        })
     }
 
     fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
@@ -316,60 +333,83 @@ impl Engine for Part {
 
     const TURN: (usize, usize) = (AT_ONCE, AT_ONCE << 10);
 
-    fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write(Write::Upsert, key, value).map(drop)
+    fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        self.ask(key, value.len())?;
+        match (&self.table, ttl) {
+            (AnyTable::Plain(table), None) => {
+                self.running.with(|transaction| transaction.write(write, table, key, value))
+            }
+            _ => self.lend(|mut part| part.write(write, key, value, ttl)),
+        }
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.write(Write::Insert, key, value)
+    fn write_many(&self, write: Write, pairs: &[Encodings<'_>], ttl: Option<Duration>) -> Result<Vec<bool>> {
+        check_keys(pairs.iter().map(|(key, _)| key))?;
+        pairs.iter().map(|(key, value)| self.write(write, key.as_ref(), value.as_ref(), ttl)).collect()
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.ask(key, 0)?;
-        self.running.with(|transaction| transaction.delete(&self.table, key))
+        self.running.with(|transaction| match &self.table {
+            AnyTable::Plain(table) => transaction.delete(table, key),
+            AnyTable::Expiring(table) => transaction.expiring(table).delete(key),
+        })
     }
 
     fn leave(&self, _key: &[u8]) -> Result<bool> {
         Ok(false)
     }
 
-    fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
-        self.running.with(|transaction| transaction.increment(&self.table, key, by))
+    fn increment(&self, key: &[u8], by: i64, ttl: Option<Duration>) -> Result<i64> {
+        match (&self.table, ttl) {
+            (AnyTable::Plain(table), None) => {
+                self.running.with(|transaction| transaction.increment(table, key, by))
+            }
+            _ => self.lend(|mut part| part.increment(key, by, ttl)),
+        }
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
         self.ask(key, new.map_or(0, <[u8]>::len))?;
         self.running.with(|transaction| {
-            if transaction.select(&self.table, key)?.as_deref() != expected {
+            let table = match &self.table {
+                AnyTable::Plain(table) => table,
+                AnyTable::Expiring(table) => {
+                    return transaction.expiring(table).compare_and_swap(key, expected, new, None);
+                }
+            };
+            if transaction.select(table, key)?.as_deref() != expected {
                 return Ok(false);
             }
             match new {
-                Some(value) => transaction.upsert(&self.table, key, value)?,
-                None => transaction.delete(&self.table, key).map(drop)?,
+                Some(value) => transaction.upsert(table, key, value)?,
+                None => transaction.delete(table, key).map(drop)?,
             }
             Ok(true)
         })
-    }
-
-    fn set_many(&self, pairs: &[Encodings<'_>]) -> Result<Vec<bool>> {
-        self.write_many(Write::Upsert, pairs)
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
         check_keys(keys)?;
         keys.iter().map(|key| Engine::delete(self, key.as_ref())).collect()
     }
+}
 
-    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>> {
-        amounts.iter().map(|(key, by)| Engine::increment(self, key.as_ref(), *by)).collect()
+impl Lends for Part {
+    fn touch(&self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        self.lend(|mut part| part.touch(key, ttl))
+    }
+
+    fn life(&self, key: &[u8]) -> Result<Life> {
+        self.lend(|mut part| part.ttl(key))
     }
 }
 
 key_reads!(TransactionTable);
 range_reads!(TransactionTable, PyIterator);
 shared_verbs!(TransactionTable, Part);
-increments!(TransactionTable);
-table_writes!(TransactionTable);
+lends!(TransactionTable);
+table_changes!(TransactionTable);
 
 impl TransactionTable {
     fn open(&self) -> Result<&Part> {
@@ -416,9 +456,21 @@ impl TransactionTable {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let part = self.open()?;
-        range.ends(&self.codecs.keys, |lower, upper| {
-            py.detach(|| part.range((lower, upper), limit, reverse))
-        })?
+        let (mut lower, mut upper) = range
+            .ends(&self.codecs.keys, |lower, upper| (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)))?;
+        let mut found = Vec::new();
+        loop {
+            let ends = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+            // A signal may end a long scan.
+            let most = (limit - found.len()).min(AT_ONCE);
+            let mut more = py.detach(|| part.range(ends, most, reverse))?;
+            let next = more.last().filter(|_| more.len() == most).map(|(key, _)| key.clone());
+            found.try_reserve(more.len())?;
+            found.append(&mut more);
+            let Some(next) = next.filter(|_| found.len() < limit) else { return Ok(found) };
+            *(if reverse { &mut upper } else { &mut lower }) = End::Excluded(next);
+            py.check_signals()?;
+        }
     }
 
     fn decode<'py>(&self, py: Python<'py>, (key, value): &(Vec<u8>, Vec<u8>)) -> Result<Pair<'py>> {
@@ -479,19 +531,19 @@ impl TransactionTable {
     /// The table's name.
     #[getter]
     fn name(&self) -> &str {
-        self.part.table.name()
+        either!(&self.part.table, table => table.name())
     }
 
     /// Its index, "hash" or "sorted".
     #[getter]
     fn index(&self) -> &'static str {
-        self.part.table.index().name()
+        either!(&self.part.table, table => table.index().name())
     }
 
     /// The names of the codecs that the table remembers, of its keys and of its values.
     #[getter]
     fn codecs(&self) -> (&str, &str) {
-        self.part.table.codecs()
+        either!(&self.part.table, table => table.codecs())
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

@@ -1,7 +1,10 @@
 //! What tables and caches have in common: a mapping's methods, and the verbs for one key.
 
+use std::time::Duration;
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use twindex::Write;
 
 use crate::allocation::{gather, with_room};
 use crate::arguments::Given;
@@ -11,7 +14,7 @@ use crate::groups::Groups;
 use crate::interrupts::Interrupts;
 use crate::memory::check_memory;
 
-/// What does the verbs of a class outside the interpreter.
+/// What does the verbs of a class outside the interpreter. Where pairs do not expire, there is no `ttl`.
 pub(crate) trait Engine: Sync {
     type Error;
 
@@ -20,14 +23,48 @@ pub(crate) trait Engine: Sync {
     /// Whether an absent key is removed too.
     const REMOVES_ABSENT: bool = false;
 
-    /// Gives the key this value, present or not.
-    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
-    /// Adds the pair where the key is absent; whether it was.
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error>;
+    /// Does the verb that `write` names; whether it took effect.
+    fn write(
+        &self,
+        write: Write,
+        key: &[u8],
+        value: &[u8],
+        ttl: Option<Duration>,
+    ) -> Result<bool, Self::Error>;
+
+    fn write_many(
+        &self,
+        write: Write,
+        pairs: &[(Encoded<'_>, Encoded<'_>)],
+        ttl: Option<Duration>,
+    ) -> Result<Vec<bool>, Self::Error> {
+        pairs.iter().map(|(key, value)| self.write(write, key.as_ref(), value.as_ref(), ttl)).collect()
+    }
+
+    /// Gives the key this value, or fails.
+    #[inline]
+    fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Self::Error> {
+        self.write(Write::Upsert, key, value, None).map(drop)
+    }
+
+    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>, Self::Error> {
+        self.write_many(Write::Upsert, pairs, None)
+    }
+
     fn delete(&self, key: &[u8]) -> Result<bool, Self::Error>;
+    fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
     /// Writes nothing, where that may be written.
     fn leave(&self, key: &[u8]) -> Result<bool, Self::Error>;
-    fn increment(&self, key: &[u8], by: i64) -> Result<i64, Self::Error>;
+    fn increment(&self, key: &[u8], by: i64, ttl: Option<Duration>) -> Result<i64, Self::Error>;
+
+    fn increment_many(
+        &self,
+        amounts: &[(Encoded<'_>, i64)],
+        ttl: Option<Duration>,
+    ) -> Result<Vec<i64>, Self::Error> {
+        amounts.iter().map(|(key, by)| self.increment(key.as_ref(), *by, ttl)).collect()
+    }
+
     /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
     fn compare_and_swap(
         &self,
@@ -35,9 +72,6 @@ pub(crate) trait Engine: Sync {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool, Self::Error>;
-    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>, Self::Error>;
-    fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>, Self::Error>;
-    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>, Self::Error>;
 }
 
 /// Gives a class the reads of one key. It has `find`, `contains`, `has_many` and `codecs`.
@@ -257,7 +291,9 @@ macro_rules! shared_verbs {
                     }
                     let default = default.map_or_else(|| py.None().into_bound(py), Clone::clone);
                     let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(&default)?);
-                    if self.write(py, value.len(), |pairs| Engine::insert(pairs, key.as_ref(), value.as_ref()))? {
+                    if self.write(py, value.len(), |pairs| {
+                        Engine::write(pairs, twindex::Write::Insert, key.as_ref(), value.as_ref(), None)
+                    })? {
                         return self.codecs.values.decode(py, value.as_ref());
                     }
                     py.check_signals()?;
@@ -315,15 +351,21 @@ macro_rules! shared_verbs {
             /// >>> sorted(users.items())
             /// [('ada', 1815), ('bob', 1900)]
             #[pyo3(
-                signature = (pairs=Given::Nothing, /, **keywords),
+                signature = (pairs=Given::Nothing, value=Given::Nothing, /, **keywords),
                 text_signature = "($self, pairs=(), /, **keywords)"
             )]
             fn update(
                 &self,
                 py: Python<'_>,
                 pairs: Given<'_, '_>,
+                value: Given<'_, '_>,
                 keywords: Option<&Bound<'_, pyo3::types::PyDict>>,
             ) -> Result<()> {
+                if let Given::Object(_) = value {
+                    return Err(error::misuse(
+                        "update takes pairs, as that of dict: replace(key, value) gives a key that is there another value",
+                    ));
+                }
                 self.write_many(py, &updates(pairs, keywords)?, Engine::set_many).map(drop)
             }
 
@@ -375,7 +417,7 @@ macro_rules! increments {
             fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
                 self.codecs.values.check_decimal()?;
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0))
+                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0, None))
             }
 
             /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -389,7 +431,10 @@ macro_rules! increments {
                 let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
                 let amounts = encode_amounts(py, &self.codecs, &groups)?;
                 let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-                self.in_turns(py, &amounts, bytes, Engine::increment_many).map(Sums)
+                self.in_turns(py, &amounts, bytes, |pairs, amounts| {
+                    Engine::increment_many(pairs, amounts, None)
+                })
+                .map(Sums)
             }
         }
     };
@@ -397,23 +442,25 @@ macro_rules! increments {
 
 /// The verbs of a class whose pairs expire that give keys values, one by one and together.
 macro_rules! expiring_puts {
-    ($class:ident: $($(#[$doc:meta])* $verb:ident, $write:path, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+    ($class:ident: $($(#[$doc:meta])* $verb:ident: $write:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
         #[pymethods]
         impl $class {
             $($(#[$doc])*
             #[pyo3(signature = (key, value, /, *, ttl=None))]
             fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
-                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (py, crate::codec::Codecs { keys, values }) = (key.py(), &self.codecs);
                 let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl.map(|Ttl(ttl)| ttl));
-                self.write(py, value.len(), |cache| $write(cache, key.as_ref(), value.as_ref(), ttl))
+                self.write(py, value.len(), |pairs| {
+                    Engine::write(pairs, twindex::Write::$write, key.as_ref(), value.as_ref(), ttl)
+                })
             }
 
             $(#[$doc_of_many])*
             #[pyo3(signature = (pairs, /, *, ttl=None))]
             fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
                 let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl.map(|Ttl(ttl)| ttl));
-                self.write_many(pairs.py(), &groups, |cache, pairs| {
-                    pairs.iter().map(|(key, value)| $write(cache, key.as_ref(), value.as_ref(), ttl)).collect()
+                self.write_many(pairs.py(), &groups, |own, pairs| {
+                    Engine::write_many(own, twindex::Write::$write, pairs, ttl)
                 })
             })*
         }

@@ -32,7 +32,7 @@ CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Curs
 CLASSES += [twindex.Batch, twindex.Changes, twindex.Watch]
 CLASSES += [twindex.Snapshot, twindex.SnapshotTable, twindex.Transaction]
 CLASSES += [twindex.TransactionTable, twindex.ExpiringTable, twindex.ExpiringSnapshotTable]
-CLASSES += [twindex.ExpiringCursor, aio.Store, aio.Changes]
+CLASSES += [aio.Store, aio.Changes]
 PUBLIC = [
     (f"{kind.__module__}.{kind.__name__}.{name}", member)
     for kind in CLASSES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import twindex
 from support import raw
 from twindex import errors
+from twindex._renamed import RENAMED
 
 CLASSES = [
     kind
@@ -111,7 +113,7 @@ MISUSES: dict[type[twindex.Error | TypeError | IndexError], list[tuple[Callable[
         (lambda: BYTES.compare_and_swap_many([(b"a", b"b")]), "of 3 items, not of 2"),
     ],
     TypeError: [
-        (lambda: TEXTS.update("key", "value"), "from 0 to 1 positional arguments"),
+        (lambda: TEXTS.update("key", "value", 1), "from 0 to 2 positional arguments"),
     ],
     errors.OptionError: [
         (lambda: BYTES.scan(limit=-9), "limit is out of range: -9"),
@@ -178,6 +180,18 @@ def test_calls_with_too_few_or_too_many_arguments() -> None:
         for arguments in ((), (b"",) * 4):
             with pytest.raises(TypeError):
                 call(*arguments)
+
+
+def test_old_names_fail_with_the_new_ones() -> None:
+    for kind, names in RENAMED.items():
+        for name, now in names.items():
+            with pytest.raises(AttributeError, match=re.escape(f"has no {name}: use {now}")):
+                getattr(kind, name)
+    table: Any = twindex.Store().table("t")
+    with pytest.raises(AttributeError, match="replace_many"):
+        table.update_many([("a", "1")])
+    with pytest.raises(twindex.ArgumentTypeError, match="replace"):
+        table.update("a", "1")
 
 
 def test_long_value_is_cut_in_the_message() -> None:

@@ -59,19 +59,6 @@ def test_function_takes_effect_as_a_whole_and_its_value_is_returned(
     assert store.stats()["transactions"] == 0
 
 
-def test_commit_is_one_record_of_the_log(path: Path) -> None:
-    with twindex.open(path) as store:
-        accounts, changes = store.table("accounts", values="int"), store.changes()
-        with store.transaction() as tx:
-            tx.table(accounts).update(ada=1, bob=2)
-        found = changes.poll()
-        assert found is not None
-        assert {change.key: change.value for change in found.changes} == {"ada": 1, "bob": 2}
-        assert changes.poll() is None
-    with twindex.open(path) as store:
-        assert dict(store.table("accounts", values="int")) == {"ada": 1, "bob": 2}
-
-
 def test_conflict_runs_the_function_again(store: twindex.Store, accounts: Accounts) -> None:
     runs: list[int] = []
 

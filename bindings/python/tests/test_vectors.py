@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from typing import Any, TypeAlias
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 import twindex
 from support import CONFORMANCE, Index, decoded
 
-CASES: list[dict[str, Any]] = json.loads((CONFORMANCE / "vectors.json").read_text(encoding="utf-8"))["cases"]
+FILE = json.loads((CONFORMANCE / "vectors.json").read_text(encoding="utf-8"))
+CASES: list[dict[str, Any]] = [*FILE["cases"], *({**case, "expires": True} for case in FILE["expiring"])]
 RANGE_OPTIONS = ("gt", "gte", "lt", "lte", "prefix")
 
 Step: TypeAlias = dict[str, Any]
@@ -23,19 +26,31 @@ def plain(result: Any) -> Any:
     return result
 
 
+def seconds(step: Step) -> dict[str, Any]:
+    """The time to live that a step names."""
+    match step:
+        case {"ttl": None}:
+            return {"ttl": math.inf}
+        case {"ttl": int() | float() | str() as ttl}:
+            return {"ttl": float(ttl) / 1000}
+        case _:
+            return {"ttl": step["ttl"]} if "ttl" in step else {}
+
+
 class Runner:
     """One store, its open tables and cursors."""
 
-    def __init__(self, index: Index | None) -> None:
+    def __init__(self, index: Index | None, expires: bool | None = None) -> None:
         self.store = twindex.Store()
         self.tables: dict[str, Any] = {}
         self.cursors: dict[str, Any] = {}
         self.scopes: dict[str, tuple[Any, dict[str, Any]]] = {}
         if index is not None:
-            self.open("t", index)
+            self.open("t", index, expires)
 
-    def open(self, name: str, index: Index) -> None:
-        self.tables[name] = self.store.table(name, index=index, keys="bytes", values="bytes")
+    def open(self, name: str, index: Index | None, expires: bool | None = None) -> None:
+        table: Any = self.store.table
+        self.tables[name] = table(name, index, keys="bytes", values="bytes", expires=expires)
 
     def table(self, step: Step) -> Any:
         """The table of a step: of the store, of a snapshot or of a transaction."""
@@ -49,6 +64,7 @@ class Runner:
 
     def run(self, step: Step) -> Any:
         bounds = {name: decoded(step[name]) for name in RANGE_OPTIONS if name in step}
+        ttl = seconds(step)
         match step:
             case {"do": "snapshot" | "transaction" as verb, "id": scope}:
                 self.scopes[scope] = (getattr(self.store, verb)(), {})
@@ -64,17 +80,17 @@ class Runner:
         table: Any = self.table(step)
         match step:
             case {"do": "insert" | "replace" | "upsert" as verb, "key": key, "value": value}:
-                return getattr(table, verb)(decoded(key), decoded(value))
+                return getattr(table, verb)(decoded(key), decoded(value), **ttl)
             case {"do": "delete" | "select" | "contains" | "take" as verb, "key": key}:
                 return getattr(table, verb)(decoded(key))
             case {"do": "insert_many" | "replace_many" | "upsert_many" as verb, "pairs": pairs}:
-                return getattr(table, verb)(decoded(pairs))
+                return getattr(table, verb)(decoded(pairs), **ttl)
             case {"do": "delete_many" | "select_many" | "contains_many" as verb, "keys": keys}:
                 return getattr(table, verb)(decoded(keys))
             case {"do": "increment", "key": key, "by": by}:
-                return table.increment(decoded(key), by)
+                return table.increment(decoded(key), by, **ttl)
             case {"do": "increment_many", "amounts": amounts}:
-                return table.increment_many([(decoded(key), by) for key, by in amounts])
+                return table.increment_many([(decoded(key), by) for key, by in amounts], **ttl)
             case {"do": "compare_and_swap", "key": key, "expected": expected, "new": new}:
                 return table.compare_and_swap(decoded(key), decoded(expected), decoded(new))
             case {"do": "compare_and_swap_many", "swaps": swaps}:
@@ -105,8 +121,17 @@ class Runner:
                 return getattr(self.cursors[cursor], verb)()
             case {"do": "scan_asc_next_many" | "scan_desc_next_many" as verb, "id": cursor, "limit": limit}:
                 return getattr(self.cursors[cursor], verb)(limit)
-            case {"do": "table", "name": name, "index": index}:
-                self.open(name, index)
+            case {"do": "touch", "key": key}:
+                return table.touch(decoded(key), *ttl.values())
+            case {"do": "ttl", "key": key}:
+                left = table.ttl(decoded(key))
+                return b"ever" if left == math.inf else left
+            case {"do": "remove_expired", "limit": limit}:
+                return table.remove_expired(limit)
+            case {"do": "advance", "ms": ms}:
+                return time.sleep(ms / 1000)
+            case {"do": "table", "name": name}:
+                self.open(name, step.get("index"), step.get("expires"))
             case {"do": "tables"}:
                 return self.store.tables()
             case {"do": "drop_table", "name": name}:
@@ -141,6 +166,8 @@ def check(runner: Runner, step: Step) -> None:
                 runner.run(step)
             assert raised.value.code == code, raised.value
             assert str(rest.get("mentions", "")) in str(raised.value)
+        case {"most": most}:
+            assert 0 < runner.run(step) <= most / 1000
         case _:
             result = plain(runner.run(step))
             assert result == expected(step)
@@ -157,7 +184,7 @@ def check(runner: Runner, step: Step) -> None:
     ],
 )
 def test_vector(case: dict[str, Any], index: Index | None) -> None:
-    runner = Runner(index)
+    runner = Runner(index, case.get("expires"))
     for number, step in enumerate(case["steps"]):
         try:
             check(runner, step)

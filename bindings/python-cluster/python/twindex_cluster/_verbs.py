@@ -8,6 +8,7 @@ from datetime import timedelta
 from math import inf
 
 from twindex import DELETE, KEEP
+from twindex._renamed import OF_TABLES
 from twindex._twindex import _Coder
 from twindex.errors import ArgumentTypeError, NotSupportedError, OptionError, TtlError
 
@@ -108,6 +109,11 @@ class Verbs(Connected):
     def __init__(self, native, keys, values):
         self._native = native
         self._coder = _Coder(native.name, native.codecs, keys, values)
+
+    def __getattr__(self, name):
+        now = f": use {OF_TABLES[name]}" if name in OF_TABLES else ""
+        msg = f"{type(self).__name__} has no {name}{now}"
+        raise AttributeError(msg, name=name, obj=self)
 
     @property
     def name(self):

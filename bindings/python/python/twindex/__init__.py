@@ -22,6 +22,7 @@ from typing import Any
 from . import _files as _files
 from . import _log as _log
 from . import _pickles as _pickles
+from . import _renamed as _renamed
 from . import _transactions as _transactions
 from . import _views as _views
 from ._cached import CacheInfo, cached
@@ -38,7 +39,6 @@ from ._twindex import (
     Cache,
     Changes,
     Cursor,
-    ExpiringCursor,
     ExpiringSnapshotTable,
     ExpiringTable,
     Scan,
@@ -152,7 +152,6 @@ __all__ = [
     "EncodingError",
     "EndedError",
     "Error",
-    "ExpiringCursor",
     "ExpiringSnapshotTable",
     "ExpiringTable",
     "ForeignTableError",

@@ -22,6 +22,8 @@ class Change:
     """Of "create": those of keys and of values."""
     count: int | None = None
     """Of "lost", which a `Watch` gives: how many changes are missing here, since it was full."""
+    expires: float | None = None
+    """Of "put" to a table whose pairs expire: when this one does, as `time.time()` counts, if it does."""
 
 
 class ChangeSet(NamedTuple):

@@ -37,7 +37,6 @@ __all__ = [
     "Cache",
     "Changes",
     "Cursor",
-    "ExpiringCursor",
     "ExpiringSnapshotTable",
     "ExpiringTable",
     "Scan",
@@ -470,6 +469,28 @@ class _TableWrites(
     def pop_first(self) -> tuple[_K, _V] | None: ...
     def pop_last(self) -> tuple[_K, _V] | None: ...
 
+# The writes of tables whose pairs expire, and of those of transactions.
+@type_check_only
+class _Lends(
+    _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra], Generic[_K, _V, _KeyIn_contra, _ValueIn_contra]
+):
+    def insert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def replace(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def upsert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
+    def insert_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def replace_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def upsert_many(
+        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
+    ) -> list[bool]: ...
+    def increment(self, key: _KeyIn_contra, /, by: int = 1, *, ttl: _Ttl = None) -> int: ...
+    def increment_many(self, amounts: _Pairs[_KeyIn_contra, int], /, *, ttl: _Ttl = None) -> list[int]: ...
+    def ttl(self, key: _KeyIn_contra, /) -> float | None: ...
+    def touch(self, key: _KeyIn_contra, ttl: _Ttl = None, /) -> bool: ...
+
 # What tables, those of snapshots and those of transactions share. Their scans are of type `_T_co`.
 @type_check_only
 class _RangeReads(Generic[_K, _V, _T_co, _KeyIn_contra]):
@@ -578,36 +599,12 @@ class Table(  # type: ignore[misc]
 
 @final
 class ExpiringTable(  # type: ignore[misc]
+    _Lends[_K, _V, _KeyIn_contra, _ValueIn_contra],
     _Stored[_K, _V, _KeyIn_contra, _ValueIn_contra],
     MutableMapping[_K, _V],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
-    def insert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
-    def replace(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
-    def upsert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
-    def insert_many(
-        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
-    ) -> list[bool]: ...
-    def replace_many(
-        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
-    ) -> list[bool]: ...
-    def upsert_many(
-        self, pairs: _Pairs[_KeyIn_contra, _ValueIn_contra], /, *, ttl: _Ttl = None
-    ) -> list[bool]: ...
-    def increment(self, key: _KeyIn_contra, /, by: int = 1, *, ttl: _Ttl = None) -> int: ...
-    def increment_many(self, amounts: _Pairs[_KeyIn_contra, int], /, *, ttl: _Ttl = None) -> list[int]: ...
-    def ttl(self, key: _KeyIn_contra, /) -> float | None: ...
-    def touch(self, key: _KeyIn_contra, ttl: _Ttl = None, /) -> bool: ...
     def remove_expired(self, limit: int | None = None) -> int: ...
-    def cursor(  # type: ignore[override]
-        self,
-        *,
-        gt: _KeyIn_contra | None = None,
-        gte: _KeyIn_contra | None = None,
-        lt: _KeyIn_contra | None = None,
-        lte: _KeyIn_contra | None = None,
-        prefix: _KeyIn_contra | None = None,
-    ) -> ExpiringCursor[_K, _V]: ...
 
 @final
 class Snapshot(_Context):
@@ -673,22 +670,13 @@ class ExpiringSnapshotTable(_AnySnapshotTable[_K, _V, _KeyIn_contra], Generic[_K
     def ttl(self, key: _KeyIn_contra, /) -> float | None: ...
     def touch(self, *_arguments: Never, **_keywords: Never) -> Never: ...
     def remove_expired(self, *_arguments: Never, **_keywords: Never) -> Never: ...
-    def cursor(  # type: ignore[override]
-        self,
-        *,
-        gt: _KeyIn_contra | None = None,
-        gte: _KeyIn_contra | None = None,
-        lt: _KeyIn_contra | None = None,
-        lte: _KeyIn_contra | None = None,
-        prefix: _KeyIn_contra | None = None,
-    ) -> ExpiringCursor[_K, _V]: ...
 
 @final
 class Transaction(_Context):
     @overload
     def table(
         self,
-        table: Table[_K, _V, _KeyIn_contra, _ValueIn_contra],
+        table: _Stored[_K, _V, _KeyIn_contra, _ValueIn_contra],
         *,
         keys: None = None,
         values: None = None,
@@ -696,7 +684,7 @@ class Transaction(_Context):
     @overload
     def table(
         self,
-        table: str | Table[Any, Any],
+        table: str | _Stored[Any, Any],
         *,
         keys: str | Codec[Any] | None = None,
         values: str | Codec[Any] | None = None,
@@ -713,7 +701,7 @@ class Transaction(_Context):
 @final
 class TransactionTable(
     _KeyReads[_K, _V, _KeyIn_contra],
-    _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
+    _Lends[_K, _V, _KeyIn_contra, _ValueIn_contra],
     _RangeReads[_K, _V, Iterator[tuple[_K, _V]], _KeyIn_contra],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
@@ -832,8 +820,8 @@ class _CacheStats(TypedDict):
     expirations: int
     rejected: int
 
-@type_check_only
-class _AnyCursor(Generic[_K_co, _V_co]):
+@final
+class Cursor(Generic[_K_co, _V_co]):
     def seek(self, key: Any, /) -> None: ...
     @property
     def key(self) -> _K_co | None: ...
@@ -844,12 +832,6 @@ class _AnyCursor(Generic[_K_co, _V_co]):
     def scan_asc_next_many(self, limit: int, /) -> list[tuple[_K_co, _V_co]]: ...
     def scan_desc_next_many(self, limit: int, /) -> list[tuple[_K_co, _V_co]]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-
-@final
-class Cursor(_AnyCursor[_K_co, _V_co], Generic[_K_co, _V_co]): ...
-
-@final
-class ExpiringCursor(_AnyCursor[_K_co, _V_co], Generic[_K_co, _V_co]): ...
 
 @final
 class Scan(Iterator[_T_co]):

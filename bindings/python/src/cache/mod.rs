@@ -17,7 +17,7 @@ use twindex_cache::{CacheOptions, Iter};
 
 use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
-pub(crate) use self::options::{Ttl, seconds_of};
+pub(crate) use self::options::{Life, Ttl, seconds_of};
 use self::pairs::Pairs;
 use crate::attached::Attached;
 use crate::codec::Codecs;

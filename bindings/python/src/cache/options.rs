@@ -5,7 +5,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt};
-use twindex_cache::{CacheOptions, MAX_TTL, Ttl as Life};
+pub(crate) use twindex_cache::Ttl as Life;
+use twindex_cache::{CacheOptions, MAX_TTL};
 
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result, shown};

@@ -1,7 +1,9 @@
 //! The pairs of a cache, also in a child of `fork`.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
+use twindex::Write;
 use twindex_cache::{Cache, CacheOptions, Error, Result};
 
 use crate::codec::Encoded;
@@ -51,13 +53,18 @@ impl Engine for Cache {
     // What is being computed for it is not kept then.
     const REMOVES_ABSENT: bool = true;
 
+    fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        match (write, ttl) {
+            (Write::Insert, ttl) => self.insert_if_absent(key, value, ttl),
+            (Write::Replace, ttl) => self.replace(key, value, ttl),
+            (Write::Upsert, None) => self.insert(key, value),
+            (Write::Upsert, Some(ttl)) => self.insert_for(key, value, ttl),
+        }
+    }
+
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
         kept(self.insert(key, value)?, key, value)
-    }
-
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.insert_if_absent(key, value, None)
     }
 
     #[inline]
@@ -70,7 +77,7 @@ impl Engine for Cache {
     }
 
     #[inline]
-    fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
+    fn increment(&self, key: &[u8], by: i64, _ttl: Option<Duration>) -> Result<i64> {
         self.increment(key, by)
     }
 
@@ -88,9 +95,5 @@ impl Engine for Cache {
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
         Ok(self.remove_many(keys))
-    }
-
-    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Result<Vec<i64>> {
-        amounts.iter().map(|(key, by)| self.increment(key, *by)).collect()
     }
 }

@@ -1,7 +1,5 @@
 //! The verbs, for one key and for many.
 
-use std::time::Duration;
-
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -9,7 +7,7 @@ use super::Cache;
 use super::options::{Ttl, count, seconds_of};
 use crate::allocation::{gather, with_room};
 use crate::arguments::{Amount, Given};
-use crate::codec::{Codecs, Encoded};
+use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
@@ -37,15 +35,6 @@ impl Cache {
     }
 }
 
-fn upsert(
-    cache: &twindex_cache::Cache,
-    key: &[u8],
-    value: &[u8],
-    ttl: Option<Duration>,
-) -> twindex_cache::Result<bool> {
-    ttl.map_or_else(|| cache.insert(key, value), |ttl| cache.insert_for(key, value, ttl))
-}
-
 expiring_puts! {
     Cache:
     /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it lives.
@@ -53,12 +42,12 @@ expiring_puts! {
     /// >>> cache = Cache(max_entries=100)
     /// >>> cache.insert("ada", 1815, ttl=60), cache.insert("ada", 1852)
     /// (True, False)
-    insert, twindex_cache::Cache::insert_if_absent,
+    insert: Insert,
     /// `insert` for each pair of a mapping or an iterable: whether each took effect.
     insert_many;
 
     /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
-    replace, twindex_cache::Cache::replace,
+    replace: Replace,
     /// `replace` for each pair of a mapping or an iterable: whether each took effect.
     replace_many;
 
@@ -68,7 +57,7 @@ expiring_puts! {
     /// >>> cache = Cache(max_entries=100, ttl=3600)
     /// >>> cache.upsert("ada", 1815, ttl=60), cache.ttl("ada") <= 60
     /// (True, True)
-    upsert, upsert,
+    upsert: Upsert,
     /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
     ///
     /// >>> cache = Cache(max_entries=100)

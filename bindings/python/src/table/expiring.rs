@@ -13,7 +13,7 @@ use super::verbs::table_changes;
 use super::{WORTH_LEAVING, table};
 use crate::arguments::{Amount, Count, Given};
 use crate::attached::Attached;
-use crate::cache::{Ttl, seconds_of};
+use crate::cache::{Life, Ttl, seconds_of};
 use crate::codec::{Codecs, Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
 use crate::fork::Inherited;
@@ -41,7 +41,7 @@ pub(crate) struct ExpiringTable {
     store: Arc<Shared>,
     /// The `Store` that holds it, which a pickle of the table has too.
     owner: Py<PyAny>,
-    engine: Inherited<Lending>,
+    pub(super) engine: Inherited<Lending>,
     codecs: Codecs,
     popping: Attached<Popping>,
 }
@@ -62,18 +62,6 @@ impl Lending {
     fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Done<Vec<bool>> {
         self.0.compare_and_swap_many(swaps, None)
     }
-
-    fn insert_for(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<bool> {
-        self.0.insert(key, value, ttl)
-    }
-
-    fn replace_for(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<bool> {
-        self.0.replace(key, value, ttl)
-    }
-
-    fn upsert_for(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<bool> {
-        self.0.upsert(key, value, ttl).map(|()| true)
-    }
 }
 
 impl Engine for Lending {
@@ -81,12 +69,17 @@ impl Engine for Lending {
 
     const TURN: (usize, usize) = <twindex_durable::Table as Engine>::TURN;
 
-    fn set(&self, key: &[u8], value: &[u8]) -> Done<()> {
-        self.0.upsert(key, value, None)
+    fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<bool> {
+        self.0.write(write, key, value, ttl)
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Done<bool> {
-        self.0.insert(key, value, None)
+    fn write_many(
+        &self,
+        write: Write,
+        pairs: &[(Encoded<'_>, Encoded<'_>)],
+        ttl: Option<Duration>,
+    ) -> Done<Vec<bool>> {
+        self.0.write_many(write, pairs, ttl)
     }
 
     fn delete(&self, key: &[u8]) -> Done<bool> {
@@ -97,99 +90,117 @@ impl Engine for Lending {
         self.0.alter(key, None, |_| Change::Keep)
     }
 
-    fn increment(&self, key: &[u8], by: i64) -> Done<i64> {
-        self.0.increment(key, by, None)
+    fn increment(&self, key: &[u8], by: i64, ttl: Option<Duration>) -> Done<i64> {
+        self.0.increment(key, by, ttl)
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Done<bool> {
         self.0.compare_and_swap(key, expected, new, None)
     }
 
-    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Done<Vec<bool>> {
-        self.0.write_many(Write::Upsert, pairs, None)
-    }
-
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Done<Vec<bool>> {
         self.0.delete_many(keys)
     }
 
-    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> Done<Vec<i64>> {
-        self.0.increment_many(amounts, None)
+    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)], ttl: Option<Duration>) -> Done<Vec<i64>> {
+        self.0.increment_many(amounts, ttl)
     }
 }
 
-/// The error of what has plain tables alone.
+impl Lends for Lending {
+    fn touch(&self, key: &[u8], ttl: Option<Duration>) -> Done<bool> {
+        self.0.touch(key, ttl)
+    }
+
+    fn life(&self, key: &[u8]) -> Done<Life> {
+        self.0.ttl(key)
+    }
+}
+
+/// What tables also do whose pairs expire.
+pub(crate) trait Lends: Engine {
+    fn touch(&self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Self::Error>;
+    fn life(&self, key: &[u8]) -> Result<Life, Self::Error>;
+}
+
+/// The error of a batch, which has plain tables alone.
 #[cold]
 pub(crate) fn not_supported() -> Failure {
-    let what = "batches and transactions have no tables whose pairs expire";
-    error::of_code("TWINDEX_NOT_SUPPORTED", what.into())
+    error::of_code("TWINDEX_NOT_SUPPORTED", "batches have no tables whose pairs expire".into())
 }
 
-/// The same in place of the engine's error about such a table.
-#[cold]
-pub(crate) fn of_plain(error: Error) -> Failure {
-    if let Error::WrongExpiry { .. } = error { not_supported() } else { error.into() }
-}
-
-table!(ExpiringTable, Lending, ExpiringReads, ExpiringCursor, true);
+table!(ExpiringTable, Lending, ExpiringReads, true);
 shared_verbs!(ExpiringTable, Lending);
 table_changes!(ExpiringTable);
 
-expiring_puts! {
-    ExpiringTable:
-    /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it lives.
-    insert, Lending::insert_for,
-    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-    insert_many;
+/// Gives the class of a table the writes that take a time to live.
+macro_rules! lends {
+    ($class:ident) => {
+        expiring_puts! {
+            $class:
+            /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it lives.
+            insert: Insert,
+            /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+            insert_many;
 
-    /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
-    replace, Lending::replace_for,
-    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-    replace_many;
+            /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
+            replace: Replace,
+            /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+            replace_many;
 
-    /// Gives the key this value, present or not. Always takes effect, so always True.
-    upsert, Lending::upsert_for,
-    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-    upsert_many;
+            /// Gives the key this value, present or not. Always takes effect, so always True.
+            upsert: Upsert,
+            /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+            upsert_many;
+        }
+
+        #[pymethods]
+        impl $class {
+            /// How many seconds the pair still lives: `math.inf` where it does not expire, None where the key is absent.
+            #[pyo3(signature = (key, /))]
+            fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
+                let (py, key) = (key.py(), self.codecs.keys.encode_sought(key)?);
+                Ok(seconds_of(self.change(py, 0, |table| table.life(key.as_ref()))?))
+            }
+
+            /// Lets the pair live for `ttl` seconds from now on, or by default for ever; whether the key was there.
+            #[pyo3(signature = (key, ttl=None, /))]
+            fn touch(&self, key: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
+                let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl.map(|Ttl(ttl)| ttl));
+                self.write(py, 0, |table| Lends::touch(table, key.as_ref(), ttl))
+            }
+
+            /// Adds `by` to the value and returns the sum. An absent key counts as 0, and its new pair lives for `ttl` seconds. A pair that is
+            /// there keeps the time at which it expires, so this counts requests by the minute.
+            ///
+            /// >>> requests = Store().table("requests", values="int", expires=True)
+            /// >>> requests.increment("10.0.0.7", ttl=60), requests.increment("10.0.0.7", ttl=60)
+            /// (1, 2)
+            #[pyo3(signature = (key, /, by=Amount(1), *, ttl=None), text_signature = "($self, key, /, by=1, *, ttl=None)")]
+            fn increment(&self, key: &Bound<'_, PyAny>, by: Amount, ttl: Option<Ttl>) -> Result<i64> {
+                self.codecs.values.check_decimal()?;
+                let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl.map(|Ttl(ttl)| ttl));
+                self.write(py, 0, |table| Engine::increment(table, key.as_ref(), by.0, ttl))
+            }
+
+            /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that fails.
+            #[pyo3(signature = (amounts, /, *, ttl=None))]
+            fn increment_many(&self, amounts: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Sums> {
+                let (py, groups, ttl) = (amounts.py(), Groups::pairs("amounts", amounts)?, ttl.map(|Ttl(ttl)| ttl));
+                let amounts = encode_amounts(py, &self.codecs, &groups)?;
+                let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
+                self.in_turns(py, &amounts, bytes, |table, amounts| Engine::increment_many(table, amounts, ttl)).map(Sums)
+            }
+        }
+    };
 }
+
+pub(crate) use lends;
+
+lends!(ExpiringTable);
 
 #[pymethods]
 impl ExpiringTable {
-    /// How many seconds the pair still lives: `math.inf` where it does not expire, None where the key is absent.
-    #[pyo3(signature = (key, /))]
-    fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
-        Ok(seconds_of(self.reader()?.ttl(self.codecs.keys.encode_sought(key)?)))
-    }
-
-    /// Lets the pair live for `ttl` seconds from now on, or by default for ever; whether the key was there.
-    #[pyo3(signature = (key, ttl=None, /))]
-    fn touch(&self, key: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
-        let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl.map(|Ttl(ttl)| ttl));
-        self.write(py, 0, |table| table.touch(&key, ttl))
-    }
-
-    /// Adds `by` to the value and returns the sum. An absent key counts as 0, and its new pair lives for `ttl` seconds. A pair that is
-    /// there keeps the time at which it expires, so this counts requests by the minute.
-    ///
-    /// >>> requests = Store().table("requests", values="int", expires=True)
-    /// >>> requests.increment("10.0.0.7", ttl=60), requests.increment("10.0.0.7", ttl=60)
-    /// (1, 2)
-    #[pyo3(signature = (key, /, by=Amount(1), *, ttl=None), text_signature = "($self, key, /, by=1, *, ttl=None)")]
-    fn increment(&self, key: &Bound<'_, PyAny>, by: Amount, ttl: Option<Ttl>) -> Result<i64> {
-        self.codecs.values.check_decimal()?;
-        let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl.map(|Ttl(ttl)| ttl));
-        self.write(py, 0, |table| table.0.increment(&key, by.0, ttl))
-    }
-
-    /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that fails.
-    #[pyo3(signature = (amounts, /, *, ttl=None))]
-    fn increment_many(&self, amounts: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Sums> {
-        let (py, groups, ttl) = (amounts.py(), Groups::pairs("amounts", amounts)?, ttl.map(|Ttl(ttl)| ttl));
-        let amounts = encode_amounts(py, &self.codecs, &groups)?;
-        let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-        self.in_turns(py, &amounts, bytes, |table, amounts| table.0.increment_many(amounts, ttl)).map(Sums)
-    }
-
     /// Removes up to `limit` expired pairs and returns how many that were; all of them by default. Fewer than `limit` means that there
     /// are no more. Writes do this too, a few at a time.
     #[pyo3(signature = (limit=None))]

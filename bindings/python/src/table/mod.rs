@@ -12,6 +12,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
+use twindex_durable::AnyTable;
 
 use crate::arguments::Text;
 use crate::attached::Attached;
@@ -54,7 +55,7 @@ pub(crate) struct Table {
 /// A table as a caller names it.
 pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) engine: Option<twindex_durable::Table>,
+    pub(crate) engine: Option<AnyTable>,
     keys: Option<KeyCodec>,
     values: Option<ValueCodec>,
 }
@@ -99,19 +100,18 @@ impl Table {
         let py = object.py();
         let (mut keys, mut values) =
             (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
-        let Ok(table) = object.cast::<Self>() else {
-            if let Ok(table) = object.cast::<ExpiringTable>() {
-                let name = table.get().seen(py, store, &mut keys, &mut values)?;
-                return Ok(Named { name, engine: None, keys, values });
-            }
-            if object.cast::<PyString>().is_err() {
-                return Err(error::wrong_type("table", "str or twindex.Table", object));
-            }
-            return Ok(Named { name: object.extract::<Text>()?.0, engine: None, keys, values });
+        let (name, engine) = if let Ok(table) = object.cast::<Self>() {
+            let name = table.get().seen(py, store, &mut keys, &mut values)?;
+            (name, Some(AnyTable::Plain((*table.get().engine).clone())))
+        } else if let Ok(table) = object.cast::<ExpiringTable>() {
+            let name = table.get().seen(py, store, &mut keys, &mut values)?;
+            (name, Some(AnyTable::Expiring(table.get().engine.0.clone())))
+        } else if object.cast::<PyString>().is_ok() {
+            (object.extract::<Text>()?.0, None)
+        } else {
+            return Err(error::wrong_type("table", "str or twindex.Table", object));
         };
-        let table = table.get();
-        let name = table.seen(py, store, &mut keys, &mut values)?;
-        Ok(Named { name, engine: Some((*table.engine).clone()), keys, values })
+        Ok(Named { name, engine, keys, values })
     }
 
     pub(crate) fn engine(&self) -> &twindex_durable::Table {
@@ -119,9 +119,9 @@ impl Table {
     }
 }
 
-/// Gives the class of a table its body. It is written by `$engine`, and read by `$reads` and by cursors of the class `$cursor`.
+/// Gives the class of a table its body. It is written by `$engine` and read by `$reads`.
 macro_rules! table {
-    ($class:ident, $engine:ty, $reads:ty, $cursor:ident, $expires:literal) => {
+    ($class:ident, $engine:ty, $reads:ty, $expires:literal) => {
         impl $class {
             pub(crate) fn new(
                 store: Arc<Shared>,
@@ -199,7 +199,7 @@ macro_rules! table {
             }
         }
 
-        crate::table::reads::table_reads!($class, $cursor);
+        crate::table::reads::table_reads!($class);
         crate::table::many::deletes!($class);
         crate::table::mapping::pops!($class, $expires);
 
@@ -271,4 +271,4 @@ macro_rules! table {
 
 pub(crate) use table;
 
-table!(Table, twindex_durable::Table, twindex::Table, Cursor, false);
+table!(Table, twindex_durable::Table, twindex::Table, false);

@@ -2,9 +2,9 @@
 
 use pyo3::prelude::*;
 
+use crate::cursor::Engine;
 use crate::error::Result;
 use crate::interrupts::AT_ONCE;
-use crate::scan::Walk;
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -14,7 +14,7 @@ pub(crate) const READ_BYTES: usize = 4 << 20;
 pub(crate) const READ_FIRST: usize = 64;
 
 /// Moves the cursor over so many pairs, or to the end of its range: over how many.
-pub(crate) fn pass(py: Python<'_>, cursor: &mut impl Walk, down: bool, pairs: usize) -> Result<usize> {
+pub(crate) fn pass(py: Python<'_>, cursor: &mut Engine, down: bool, pairs: usize) -> Result<usize> {
     let mut passed = 0;
     while passed < pairs {
         let most = (pairs - passed).min(8 * AT_ONCE);
@@ -28,10 +28,10 @@ pub(crate) fn pass(py: Python<'_>, cursor: &mut impl Walk, down: bool, pairs: us
     Ok(passed)
 }
 
-/// Gives a class the reads of a table, with cursors of this class. It has `reader`, which is the engine's table unless it was
+/// Gives a class the reads of a table. It has `reader`, which is the engine's table unless it was
 /// closed, `made`, `store`, `name` and `codecs`.
 macro_rules! table_reads {
-    ($class:ident, $cursor:ident) => {
+    ($class:ident) => {
         const _: () = {
             use std::ops::Bound as End;
 
@@ -41,7 +41,7 @@ macro_rules! table_reads {
             use crate::arena::Arena;
             use crate::arguments::{self, Count, Inclusive, Position};
             use crate::codec::Encoded;
-            use crate::cursor::$cursor;
+            use crate::cursor::{Cursor, Engine};
             use crate::error;
             use crate::groups::Keys;
             use crate::interrupts::AT_ONCE;
@@ -114,7 +114,7 @@ macro_rules! table_reads {
                     let encoded = self.codecs.keys.encode_sought(key)?;
                     let bytes = encoded.as_ref();
                     let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
-                    let mut cursor = self.reader()?.cursor((End::Unbounded, end))?;
+                    let mut cursor = Engine::from(self.reader()?.cursor((End::Unbounded, end))?);
                     let count = pass(key.py(), &mut cursor, false, usize::MAX)?;
                     self.reader()?;
                     Ok(count)
@@ -127,7 +127,7 @@ macro_rules! table_reads {
                     Position(index): Position,
                     read: impl FnOnce(&[u8], &[u8]) -> T,
                 ) -> Result<T> {
-                    let mut cursor = self.reader()?.cursor(..)?;
+                    let mut cursor = Engine::from(self.reader()?.cursor(..)?);
                     let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
                     let skipped = skipped.cast_unsigned();
                     let passed = pass(py, &mut cursor, down, skipped)?;
@@ -141,7 +141,7 @@ macro_rules! table_reads {
 
                 /// The pair at an end.
                 fn at_end<'py>(&self, py: Python<'py>, down: bool) -> Result<Option<Pair<'py>>> {
-                    let mut cursor = self.reader()?.cursor(..)?;
+                    let mut cursor = Engine::from(self.reader()?.cursor(..)?);
                     let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
                     let Some((key, value)) = pair else { return Ok(None) };
                     let (key, value) = (self.codecs.keys.make(py, key)?, self.codecs.values.make(py, value)?);
@@ -240,9 +240,9 @@ macro_rules! table_reads {
                     lt: Option<&Bound<'_, PyAny>>,
                     lte: Option<&Bound<'_, PyAny>>,
                     prefix: Option<&Bound<'_, PyAny>>,
-                ) -> Result<Bound<'py, $cursor>> {
+                ) -> Result<Bound<'py, Cursor>> {
                     let cursor = Range { gt, gte, lt, lte, prefix }.cursor(&*self.reader()?, &self.codecs.keys)?;
-                    self.made(py, $cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
+                    self.made(py, Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
                 }
 
                 /// The names of the types of Arrow that its keys and values have.

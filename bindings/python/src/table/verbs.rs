@@ -1,5 +1,7 @@
 //! The verbs for one key.
 
+use std::time::Duration;
+
 use pyo3::prelude::*;
 use twindex::Write;
 
@@ -19,13 +21,23 @@ impl Engine for twindex_durable::Table {
     const TURN: (usize, usize) = (4 * AT_ONCE, 16 << 20);
 
     #[inline]
-    fn set(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<()> {
-        self.upsert(key, value)
+    fn write(
+        &self,
+        write: Write,
+        key: &[u8],
+        value: &[u8],
+        _ttl: Option<Duration>,
+    ) -> twindex_durable::Result<bool> {
+        self.write(write, key, value)
     }
 
-    #[inline]
-    fn insert(&self, key: &[u8], value: &[u8]) -> twindex_durable::Result<bool> {
-        self.insert(key, value)
+    fn write_many(
+        &self,
+        write: Write,
+        pairs: &[(Encoded<'_>, Encoded<'_>)],
+        _ttl: Option<Duration>,
+    ) -> twindex_durable::Result<Vec<bool>> {
+        self.write_many(write, pairs)
     }
 
     #[inline]
@@ -38,7 +50,7 @@ impl Engine for twindex_durable::Table {
     }
 
     #[inline]
-    fn increment(&self, key: &[u8], by: i64) -> twindex_durable::Result<i64> {
+    fn increment(&self, key: &[u8], by: i64, _ttl: Option<Duration>) -> twindex_durable::Result<i64> {
         self.increment(key, by)
     }
 
@@ -51,22 +63,18 @@ impl Engine for twindex_durable::Table {
         self.compare_and_swap(key, expected, new)
     }
 
-    fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> twindex_durable::Result<Vec<bool>> {
-        self.write_many(Write::Upsert, pairs)
-    }
-
     fn delete_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
         self.delete_many(keys)
     }
 
-    fn increment_many(&self, amounts: &[(Encoded<'_>, i64)]) -> twindex_durable::Result<Vec<i64>> {
+    fn increment_many(
+        &self,
+        amounts: &[(Encoded<'_>, i64)],
+        _ttl: Option<Duration>,
+    ) -> twindex_durable::Result<Vec<i64>> {
         self.increment_many(amounts)
     }
 }
-
-shared_verbs!(Table, twindex_durable::Table);
-increments!(Table);
-table_writes!(Table);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
@@ -91,53 +99,45 @@ macro_rules! puts {
     };
 }
 
-/// Gives a class the writes that tables have beyond those of `shared_verbs`. It has `pop_end`.
-macro_rules! table_writes {
-    ($class:ident) => {
-        const _: () = {
-            use crate::groups::Groups;
-            use crate::objects::Flags;
-            use crate::table::verbs::puts;
+puts! {
+    Table:
+    /// Adds the pair where the key is absent; whether it was.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
+    /// (True, False)
+    insert: Insert,
+    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
+    /// [True, True, False]
+    insert_many;
 
-            puts! {
-                $class:
-                /// Adds the pair where the key is absent; whether it was.
-                ///
-                /// >>> users = Store().table("users")
-                /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
-                /// (True, False)
-                insert: Insert,
-                /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-                ///
-                /// >>> users = Store().table("users")
-                /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
-                /// [True, True, False]
-                insert_many;
+    /// Gives the key another value where it is present; whether it was.
+    ///
+    /// >>> users = Store().table("users", values="int")
+    /// >>> users.replace("ada", 1815)
+    /// False
+    replace: Replace,
+    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+    replace_many;
 
-                /// Gives the key another value where it is present; whether it was.
-                ///
-                /// >>> users = Store().table("users", values="int")
-                /// >>> users.replace("ada", 1815)
-                /// False
-                replace: Replace,
-                /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-                replace_many;
-
-                /// Gives the key this value, present or not. Always takes effect, so always True.
-                ///
-                /// >>> users = Store().table("users")
-                /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
-                /// (True, True)
-                upsert: Upsert,
-                /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-                upsert_many;
-            }
-        };
-        crate::table::verbs::table_changes!($class);
-    };
+    /// Gives the key this value, present or not. Always takes effect, so always True.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
+    /// (True, True)
+    upsert: Upsert,
+    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+    upsert_many;
 }
 
-/// Gives a class the rest of these, which are the same where pairs expire.
+shared_verbs!(Table, twindex_durable::Table);
+increments!(Table);
+table_changes!(Table);
+
+/// Gives a class the writes that tables have beyond these, the same where pairs expire. It has `pop_end`.
 macro_rules! table_changes {
     ($class:ident) => {
         const _: () = {
@@ -217,4 +217,4 @@ macro_rules! table_changes {
     };
 }
 
-pub(crate) use {puts, table_changes, table_writes};
+pub(crate) use table_changes;
