@@ -1,6 +1,7 @@
 // The one interpreter of vectors for JavaScript. It waits for every call, so it does for verbs that are promises too.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A file of this folder. */
 export const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
@@ -62,6 +63,13 @@ export const SCOPES = ['snapshot', 'transaction']
 /** Thrown by the function of a transaction that a step gives up. */
 const GIVEN_UP = new Error('given up')
 
+/** What a step says of times to live, as the last argument of a verb. */
+export function timed({ ttl }) {
+  if (ttl === undefined) return []
+  const millis = { null: Number.POSITIVE_INFINITY, nan: Number.NaN }[ttl] ?? ttl
+  return [{ ttl: millis }]
+}
+
 const amounts = (step) => step.amounts.map(([key, by]) => [decode(key), by])
 
 /** Runs the steps of a case. `more` has the steps that not all hosts have, `named` what a change returns. */
@@ -82,8 +90,10 @@ export class Runner {
           : DELETE
   }
 
-  async open(name, index) {
-    this.tables.set(name, await this.store.table(name, { index, ...this.codecs }))
+  async open(name, index, expires) {
+    const options = { index, ...this.codecs }
+    if (expires !== undefined) options.expires = expires
+    this.tables.set(name, await this.store.table(name, options))
   }
 
   /** Begins a transaction whose function ends with the step that ends it. Run again, the function has met a conflict. */
@@ -147,13 +157,17 @@ export class Runner {
     const table = this.tableOf(step)
     switch (verb) {
       case 'table':
-        return this.open(name, step.index)
+        return this.open(name, step.index, step.expires)
       case 'tables':
         return this.store.tables()
       case 'drop_table':
         return this.store.dropTable(name)
       case 'close':
         return this.store.close()
+      case 'reload':
+        this.store = this.store.constructor.loadSync(this.store.dumpSync())
+        for (const [name, index] of this.store.tables()) await this.open(name, index)
+        return undefined
       case 'cursor':
         this.cursors.set(id, table.cursor(range(step)))
         return undefined
@@ -168,13 +182,25 @@ export class Runner {
       case 'alter':
         return table.alter(decode(key), this.change(step))
       case 'increment':
-        return table.increment(decode(key), by)
+        return table.increment(decode(key), by, ...timed(step))
       case 'increment_many':
-        return table.incrementMany(amounts(step))
-      default:
-        return table[camel(verb)](
-          ...ARGUMENTS.filter((each) => each in step).map((each) => decode(step[each])),
-        )
+        return table.incrementMany(amounts(step), ...timed(step))
+      case 'ttl': {
+        const [left, { expect }] = [table.ttl(decode(key)), step]
+        if (expect === 'ever') return left === Number.POSITIVE_INFINITY ? Buffer.from(expect) : left
+        return left > 0 && left <= expect?.most ? expect : left
+      }
+      case 'touch':
+        return table.touch(decode(key), timed(step)[0]?.ttl)
+      case 'remove_expired':
+        return table.removeExpired(step.limit)
+      case 'advance':
+        // A timer may be a part of a millisecond early.
+        return sleep(step.ms + 1, undefined)
+      default: {
+        const given = ARGUMENTS.filter((each) => each in step).map((each) => decode(step[each]))
+        return table[camel(verb)](...given, ...timed(step))
+      }
     }
   }
 
@@ -194,9 +220,9 @@ export class Runner {
     )
   }
 
-  /** All steps of a case, over a table with this index where it has one. */
-  async checkAll(steps, index) {
-    if (index !== undefined) await this.open('t', index)
+  /** All steps of a case, over a table with this index where it has one, whose pairs may expire. */
+  async checkAll(steps, index, expires) {
+    if (index !== undefined) await this.open('t', index, expires)
     for (const [number, step] of steps.entries()) {
       try {
         await this.check(step)
@@ -210,8 +236,8 @@ export class Runner {
 }
 
 /** Every case with each of its indexes, but those with a step that the host lacks. */
-export function* casesByIndex(lacks = []) {
-  for (const each of cases) {
+export function* casesByIndex(lacks = [], all = cases) {
+  for (const each of all) {
     if (each.steps.some((step) => lacks.includes(step.do))) continue
     for (const index of each.index.length > 0 ? each.index : [undefined]) yield [each, index]
   }

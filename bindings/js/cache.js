@@ -1,7 +1,7 @@
 // What the caches of both packages share: the names of lru-cache, times, listeners, and one computation at a time.
 
 import { untilAborted } from './abort.js'
-import { describe, makeError, rangeError, typeError } from './errors.js'
+import { describe, makeError, rangeError } from './errors.js'
 import { INSPECT } from './internal.js'
 import {
   readBoolean,
@@ -14,6 +14,7 @@ import {
 } from './options.js'
 import { Pairs } from './table.js'
 import { encodeText } from './text.js'
+import { readTime, readTtl, readWrite } from './times.js'
 
 /** What bounds a cache. Adapters take these too. */
 export const BOUNDS = ['capacity', 'maxEntries', 'max', 'ttl', 'timeToIdle', 'staleFor']
@@ -25,29 +26,7 @@ const RENAMED = {
   allowStale: 'staleFor, in milliseconds',
   store: 'shared, a name by which all threads find one cache',
 }
-const WRITE = ['ttl']
 const FETCH = ['ttl', 'forceRefresh', 'signal', 'context']
-
-/** A thousand years, as in the crate. */
-const MOST_MS = 1000 * 365 * 24 * 3_600_000
-
-/** A time as the native halves take it: whole milliseconds, `Infinity` for ever, `undefined` for none. */
-function readTime(time, what) {
-  if (time === undefined) return undefined
-  if (typeof time !== 'number') throw typeError(`${what} is a number of milliseconds`, time)
-  if (time === Number.POSITIVE_INFINITY || (time > 0 && time <= MOST_MS)) return Math.ceil(time)
-  const range = `more than 0 and at most ${MOST_MS} milliseconds, or Infinity for ever`
-  throw makeError('TWINDEX_TTL', `${what} is ${range}, not ${time}`)
-}
-
-export const readTtl = (ttl) => readTime(ttl, 'a time to live')
-
-/** The same of another library, whose times may be longer than ours: such a one is for ever. */
-export const boundTtl = (ttl) => (ttl > MOST_MS ? Number.POSITIVE_INFINITY : ttl)
-
-/** The time to live that the options of a write say. */
-export const readWrite = (options) =>
-  options === undefined ? undefined : readTtl(readOptions(options, 'a write', WRITE).ttl)
 
 /** Options of a cache or an adapter, once those are refused that have another name here. */
 export function readRenamed(options, what, names) {

@@ -5,12 +5,21 @@ import { checkInternal, DISPOSE, INSPECT } from './internal.js'
 import { readOptions, readString } from './options.js'
 
 /** The options of a table that has to be there. */
-const THERE = ['index', 'keys', 'values']
+const THERE = ['index', 'keys', 'values', 'expires']
 
 export const readThere = (name, options, what) => [
   readString(name, "a table's name"),
   readOptions(options, what, THERE),
 ]
+
+/** The error of an option, or of a verb, that only tables have whose pairs expire, or stay. */
+export const wrongExpiry = (name, expires) =>
+  makeError(
+    'TWINDEX_WRONG_EXPIRY',
+    expires
+      ? `the pairs of table "${name}" expire: open it as a table that expires`
+      : `the pairs of table "${name}" do not expire: it was created without that`,
+  )
 
 const UNCLONEABLE = Symbol('a Twindex Snapshot stays in its thread')
 

@@ -4,9 +4,10 @@ import { checkDecimal, readAmount } from './amounts.js'
 import { makeError, typeError } from './errors.js'
 import { checkInternal, INSPECT, INTERNAL } from './internal.js'
 import { EXCLUDED, NO_RANGE, readFunction, readIterable, readScan, readTuple } from './options.js'
-import { readThere } from './snapshot.js'
+import { readThere, wrongExpiry } from './snapshot.js'
 import { KEYS, PAIRS, TableLike } from './table.js'
 import { encodeText, isWellFormed } from './text.js'
+import { readTtl, readWrite } from './times.js'
 import { lengthOf } from './views.js'
 
 /** The verbs that write a pair, as the hosts number them. */
@@ -97,16 +98,19 @@ export class Transaction {
  * A table in a transaction. `verbs` work on items:
  *
  *   select(item)                   a copy of the value's item, or `undefined`
- *   write(verb, item, value)       whether it takes effect
+ *   write(verb, item, value, ttl)  whether it takes effect
  *   delete(item)                   the same
- *   increment(item, by)            the sum, like `by`
+ *   increment(item, by, ttl)       the sum, like `by`
  *   range(range, limit, down)      rows: `[item, key, value]`, the key's item and functions that show both halves. A range whose
  *                                  upper end alone is a `PREFIX` ends where that prefix does.
+ *
+ * Where `described.expires` they also have `ttl(item)`, `touch(item, ttl)` and `swap(item, seen, next)`, which keeps the pair's time.
  */
 export class TransactionTable extends TableLike {
   #transaction
   #keys
   #values
+  #expires
   #verbs
 
   constructor(internal, transaction, described, verbs) {
@@ -125,6 +129,7 @@ export class TransactionTable extends TableLike {
     this.#transaction = transaction
     this.#keys = keys
     this.#values = described.codecs.values
+    this.#expires = described.expires
     this.#verbs = verbs
   }
 
@@ -177,33 +182,61 @@ export class TransactionTable extends TableLike {
     return this.#keep(this.#key(key)) !== undefined
   }
 
-  insert(key, value) {
-    return this.#write(INSERT, key, value)
+  insert(key, value, options) {
+    return this.#write(INSERT, key, value, options)
   }
 
-  replace(key, value) {
-    return this.#write(REPLACE, key, value)
+  replace(key, value, options) {
+    return this.#write(REPLACE, key, value, options)
   }
 
-  upsert(key, value) {
-    return this.#write(UPSERT, key, value)
+  upsert(key, value, options) {
+    return this.#write(UPSERT, key, value, options)
   }
 
-  #write(verb, key, value) {
-    return this.#live().write(verb, this.#key(key), this.#value(value))
+  set(key, value, options) {
+    this.upsert(key, value, options)
+    return this
+  }
+
+  #write(verb, key, value, options) {
+    const ttl = this.#ttl(options)
+    return this.#live().write(verb, this.#key(key), this.#value(value), ttl)
+  }
+
+  #ttl(options) {
+    if (options !== undefined) this.#mustExpire()
+    return readWrite(options)
+  }
+
+  #mustExpire() {
+    if (!this.#expires) throw wrongExpiry(this.name, false)
+  }
+
+  ttl(key) {
+    this.#mustExpire()
+    return this.#live().ttl(this.#key(key))
+  }
+
+  touch(key, ttl) {
+    this.#mustExpire()
+    const lifetime = readTtl(ttl)
+    return this.#live().touch(this.#key(key), lifetime)
   }
 
   delete(key) {
     return this.#live().delete(this.#key(key))
   }
 
-  increment(key, by = 1) {
+  increment(key, by = 1, options = undefined) {
+    const ttl = this.#ttl(options)
     checkDecimal(this.#values)
-    return this.#live().increment(this.#key(key), by)
+    return this.#live().increment(this.#key(key), by, ttl)
   }
 
   #swap(item, seen, next) {
     const verbs = this.#live()
+    if (this.#expires) return verbs.swap(item, seen, next)
     if (!this.#values.isEqual(verbs.select(item), seen)) return false
     if (next === undefined) verbs.delete(item)
     else verbs.write(UPSERT, item, next)
@@ -216,28 +249,29 @@ export class TransactionTable extends TableLike {
     return Array.from(readIterable(items, what), read).map(act)
   }
 
-  #writeEach(verb, pairs) {
+  #writeEach(verb, pairs, options) {
+    const ttl = this.#ttl(options)
     const read = (pair) => {
       const [key, value] = readTuple(pair, 2, 'the pairs')
       return [this.#manyKey(key), this.#manyValue(value)]
     }
-    return this.#each(pairs, 'the pairs', read, (pair) => this.#live().write(verb, ...pair))
+    return this.#each(pairs, 'the pairs', read, (pair) => this.#live().write(verb, ...pair, ttl))
   }
 
   #keysEach(keys, act) {
     return this.#each(keys, 'the keys', (key) => this.#key(key), act)
   }
 
-  insertMany(pairs) {
-    return this.#writeEach(INSERT, pairs)
+  insertMany(pairs, options) {
+    return this.#writeEach(INSERT, pairs, options)
   }
 
-  replaceMany(pairs) {
-    return this.#writeEach(REPLACE, pairs)
+  replaceMany(pairs, options) {
+    return this.#writeEach(REPLACE, pairs, options)
   }
 
-  upsertMany(pairs) {
-    return this.#writeEach(UPSERT, pairs)
+  upsertMany(pairs, options) {
+    return this.#writeEach(UPSERT, pairs, options)
   }
 
   deleteMany(keys) {
@@ -253,14 +287,15 @@ export class TransactionTable extends TableLike {
     return this.#keysEach(keys, (item) => this.#select(item))
   }
 
-  incrementMany(amounts) {
+  incrementMany(amounts, options) {
+    const ttl = this.#ttl(options)
     checkDecimal(this.#values)
     const read = (amount) => {
       const [key, by] = readTuple(amount, 2, 'the amounts')
       readAmount(by)
       return [this.#manyKey(key), by]
     }
-    return this.#each(amounts, 'the amounts', read, ([item, by]) => this.#live().increment(item, by))
+    return this.#each(amounts, 'the amounts', read, ([item, by]) => this.#live().increment(item, by, ttl))
   }
 
   compareAndSwapMany(swaps) {

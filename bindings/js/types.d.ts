@@ -213,6 +213,8 @@ export interface TableOptions<
   keys?: K | undefined
   /** How this handle sees values, as `keys`. */
   values?: V | undefined
+  /** Whether the pairs of a new table expire. A table that is there keeps its own; the other one is an error. */
+  expires?: boolean | undefined
   /** False: if there is no such table, the error is `TWINDEX_NO_TABLE`. */
   create?: boolean | undefined
 }
@@ -280,28 +282,43 @@ interface Tables<K extends KeyCodec, V extends ValueCodec> {
   snapshot: { hash: SnapshotTable<K, V>; sorted: SortedSnapshotTable<K, V> }
   transaction: { hash: TransactionTable<K, V>; sorted: SortedTransactionTable<K, V> }
 }
+interface ExpiringTables<K extends KeyCodec, V extends ValueCodec> {
+  store: { hash: ExpiringTable<K, V>; sorted: SortedExpiringTable<K, V> }
+  snapshot: { hash: ExpiringSnapshotTable<K, V>; sorted: SortedExpiringSnapshotTable<K, V> }
+  transaction: { hash: ExpiringTransactionTable<K, V>; sorted: SortedExpiringTransactionTable<K, V> }
+}
+type Sorted = { index: 'sorted' }
+type Expires = { expires: true }
+/** Options that name a codec whose values may be of a type that the program knows. */
+type TypedOptions<I extends Index, K extends KeyCodec> = TableOptions<I, K, 'json' | 'msgpack'> & {
+  values: 'json' | 'msgpack'
+}
 
 /** A table of a store, or of a snapshot or in a transaction, which create none. */
 export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
-  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+  <K extends KeyCodec = 'str', V extends ValueCodec = 'str', I extends Index = 'hash'>(
     name: string,
-    options: TableOptions<'sorted', K, V> & { index: 'sorted' },
-  ): Tables<K, V>[In]['sorted']
-  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    options: TableOptions<I, K, V> & Expires,
+  ): ExpiringTables<K, V>[In][I]
+  <K extends KeyCodec = 'str', V extends ValueCodec = 'str', I extends Index = 'hash'>(
     name: string,
-    options?: TableOptions<'hash', K, V>,
-  ): Tables<K, V>[In]['hash']
-  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options: TableOptions<Index, K, V>,
-  ): Tables<K, V>[In][Index]
+    options?: TableOptions<I, K, V>,
+  ): Tables<K, V>[In][I]
   <T, K extends KeyCodec = 'str'>(
     name: string,
-    options: TableOptions<'sorted', K, 'json' | 'msgpack'> & { index: 'sorted'; values: 'json' | 'msgpack' },
+    options: TypedOptions<'sorted', K> & Sorted & Expires,
+  ): ExpiringTables<K, Typed<T>>[In]['sorted']
+  <T, K extends KeyCodec = 'str'>(
+    name: string,
+    options: TypedOptions<'hash', K> & Expires,
+  ): ExpiringTables<K, Typed<T>>[In]['hash']
+  <T, K extends KeyCodec = 'str'>(
+    name: string,
+    options: TypedOptions<'sorted', K> & Sorted,
   ): Tables<K, Typed<T>>[In]['sorted']
   <T, K extends KeyCodec = 'str'>(
     name: string,
-    options: TableOptions<'hash', K, 'json' | 'msgpack'> & { values: 'json' | 'msgpack' },
+    options: TypedOptions<'hash', K>,
   ): Tables<K, Typed<T>>[In]['hash']
 }
 
@@ -429,7 +446,7 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V
 export interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Pairs<K, V> {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
 export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-  private constructor()
+  protected constructor()
 
   readonly name: string
   readonly index: Index
@@ -478,6 +495,39 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   deletePrefix(prefix: Input<K>): number
 }
 
+/**
+ * A table whose pairs expire. Times are in milliseconds. Without a `ttl` a write is for ever, as with `Infinity`. Expired pairs are
+ * absent for all verbs, though they count in `size` until they are removed. Batches refuse it.
+ */
+export class ExpiringTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
+  private constructor()
+
+  /** How many milliseconds the pair still lives: `Infinity` where it stays, `undefined` where it is absent. */
+  ttl(key: Input<K>): number | undefined
+  /** Gives the pair so many milliseconds from now on; whether it was there. */
+  touch(key: Input<K>, ttl?: number): boolean
+  /** Removes up to so many expired pairs, by default all; how many. Fewer than `limit` means that there are no more. */
+  removeExpired(limit?: number): number
+
+  insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  set(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): this
+  /** The `ttl` is that of a pair that is added. One that is there keeps its time, so this counts requests by the minute. */
+  increment(key: Input<K>, by?: number, options?: CacheWriteOptions): number
+  increment(key: Input<K>, by: bigint, options?: CacheWriteOptions): bigint
+  insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
+  upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
+  incrementMany(amounts: Iterable<readonly [Input<K>, number]>, options?: CacheWriteOptions): number[]
+  incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>, options?: CacheWriteOptions): bigint[]
+}
+
+/** The same with a sorted index. */
+export interface SortedExpiringTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends ExpiringTable<K, V>,
+    Omit<SortedTable<K, V>, keyof Table> {}
+
 /** A table of a snapshot, with the verbs that read. A write is `TWINDEX_READ_ONLY`. */
 export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends ReadPairs<K, V> {
@@ -488,6 +538,14 @@ export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec 
 export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
     Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'prefix' | 'first' | 'last'> {}
+
+/** A table whose pairs expire as a snapshot has it: with the pairs that had not expired when it was taken. */
+export interface ExpiringSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends SnapshotTable<K, V>,
+    Pick<ExpiringTable<K, V>, 'ttl'> {}
+export interface SortedExpiringSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends SortedSnapshotTable<K, V>,
+    Pick<ExpiringTable<K, V>, 'ttl'> {}
 
 /** All tables of a store as they were at one moment, without half of a batch or a transaction. */
 export class Snapshot {
@@ -550,6 +608,25 @@ export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends Va
     > {
   forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
+
+type Timed =
+  | 'insert'
+  | 'replace'
+  | 'upsert'
+  | 'increment'
+  | 'insertMany'
+  | 'replaceMany'
+  | 'upsertMany'
+  | 'incrementMany'
+/** A table whose pairs expire, in a transaction. */
+export interface ExpiringTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends Omit<TransactionTable<K, V>, Timed | 'set'>,
+    Pick<ExpiringTable<K, V>, Timed | 'ttl' | 'touch'> {
+  set(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): this
+}
+export interface SortedExpiringTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends ExpiringTransactionTable<K, V>,
+    Omit<SortedTransactionTable<K, V>, keyof TransactionTable> {}
 
 /** The argument of a transaction's function. It ends with that function. */
 export class Transaction {

@@ -15,20 +15,15 @@
 import type {
   StoreOptions as BaseOptions,
   BaseStore,
-  CacheWriteOptions,
   CheckOptions,
   Index,
   Input,
   KeyCodec,
-  OpenTable,
   Output,
   Place,
   Recovery,
   Report,
-  SortedTable,
   Table,
-  TableOptions,
-  Typed,
   ValueCodec,
 } from './lib/shared/types.js'
 
@@ -43,14 +38,6 @@ declare module './lib/shared/types.js' {
      * key changes. It needs no file. It sees writes of all threads, batches and transactions as a whole, and `clear` and `dropTable`.
      */
     watch(prefix?: Input<K> | undefined, options?: WatchOptions): Watch<K, V>
-  }
-  interface TableOptions<
-    I extends Index = Index,
-    K extends KeyCodec = KeyCodec,
-    V extends ValueCodec = ValueCodec,
-  > {
-    /** Whether the pairs of a new table expire; a table that is there keeps its own. Only for tables of stores. */
-    expires?: boolean | undefined
   }
   interface Snapshot {
     readonly store: Store
@@ -171,10 +158,10 @@ export interface ChangesOptions {
 
 /**
  * What came of a change of a table. To do it again changes nothing. Keys and values are as the table's codecs show them; a codec
- * of your own is found by the option `tables`.
+ * of your own is found by the option `tables`. `expires` is when a pair expires, if it does: as of `Date.now()`.
  */
 export type Change = { readonly table: string } & (
-  | { readonly kind: 'put'; readonly key: unknown; readonly value: unknown }
+  | { readonly kind: 'put'; readonly key: unknown; readonly value: unknown; readonly expires?: number }
   | { readonly kind: 'delete'; readonly key: unknown }
   | {
       readonly kind: 'create'
@@ -223,9 +210,9 @@ export interface WatchOptions {
   ref?: boolean | undefined
 }
 
-/** A change of a watch. After `lost`, which counts the missing changes, read the table anew. */
+/** A change of a watch, as a `Change`. After `lost`, which counts the missing changes, read the table anew. */
 export type Watched<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> = { readonly table: string } & (
-  | { readonly kind: 'put'; readonly key: Output<K>; readonly value: Output<V> }
+  | { readonly kind: 'put'; readonly key: Output<K>; readonly value: Output<V>; readonly expires?: number }
   | { readonly kind: 'delete'; readonly key: Output<K> }
   | { readonly kind: 'drop' | 'clear' }
   | { readonly kind: 'lost'; readonly count: number }
@@ -317,58 +304,8 @@ export interface StoreOptions extends BaseOptions {
   memoryLimit?: number | null | undefined
 }
 
-/**
- * A table whose pairs expire. Times are in milliseconds. Without a `ttl` a write is for ever, as with `Infinity`. Expired pairs are
- * absent for all verbs, though they count in `size` until they are removed. Batches and transactions refuse it.
- */
-export interface ExpiringTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
-  /** How many milliseconds the pair still lives: `Infinity` where it stays, `undefined` where it is absent. */
-  ttl(key: Input<K>): number | undefined
-  /** Gives the pair so many milliseconds from now on; whether it was there. */
-  touch(key: Input<K>, ttl?: number): boolean
-  /** Removes up to so many expired pairs, by default all; how many. Fewer than `limit` means that there are no more. */
-  removeExpired(limit?: number): number
-
-  insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  set(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): this
-  /** The `ttl` is that of a pair that is added. One that is there keeps its time, so this counts requests by the minute. */
-  increment(key: Input<K>, by?: number, options?: CacheWriteOptions): number
-  increment(key: Input<K>, by: bigint, options?: CacheWriteOptions): bigint
-  insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
-  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
-  upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
-  incrementMany(amounts: Iterable<readonly [Input<K>, number]>, options?: CacheWriteOptions): number[]
-  incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>, options?: CacheWriteOptions): bigint[]
-}
-
-/** The same with a sorted index. */
-export interface SortedExpiringTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
-  extends ExpiringTable<K, V>,
-    Omit<SortedTable<K, V>, keyof Table> {}
-
-/** `store.table` with `expires: true`. */
-export interface OpenExpiringTable {
-  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options: TableOptions<'sorted', K, V> & { index: 'sorted'; expires: true },
-  ): SortedExpiringTable<K, V>
-  <K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
-    name: string,
-    options: TableOptions<'hash', K, V> & { expires: true },
-  ): ExpiringTable<K, V>
-  <T, K extends KeyCodec = 'str'>(
-    name: string,
-    options: TableOptions<'hash', K, 'json' | 'msgpack'> & { values: 'json' | 'msgpack'; expires: true },
-  ): ExpiringTable<K, Typed<T>>
-}
-
 /** A set of named tables, in memory, or also in a file where `open` made it. */
-export interface Store extends BaseStore {
-  /** Opens the table, or creates it. */
-  table: OpenExpiringTable & OpenTable<'store'>
-}
+export interface Store extends BaseStore {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
 export class Store {
   constructor(options?: StoreOptions)

@@ -1,6 +1,6 @@
 // Keys and values as bytes, by the codecs of a table.
 
-import { readTtl } from './shared/cache.js'
+import { readTtl } from './shared/times.js'
 import { makeError } from './shared/errors.js'
 import { EXCLUDED, INCLUDED, PREFIX } from './shared/options.js'
 import { encodeText, readText } from './shared/text.js'

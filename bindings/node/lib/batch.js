@@ -110,7 +110,11 @@ export class Batch {
   #into(table) {
     this.#check()
     const inner = inside(table)
-    if (inner.expires) throw makeError('TWINDEX_NOT_SUPPORTED', 'batches have no tables whose pairs expire')
+    if (inner.expires)
+      throw makeError(
+        'TWINDEX_NOT_SUPPORTED',
+        'a batch has no tables whose pairs expire: use store.transaction()',
+      )
     return inner
   }
 

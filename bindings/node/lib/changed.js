@@ -3,11 +3,12 @@
 import { readText } from './shared/text.js'
 
 /** What a change is, as in src/feed.rs. */
-const KINDS = ['put', 'delete', 'create', 'drop', 'clear', 'lost']
+const KINDS = ['put', 'delete', 'create', 'drop', 'clear', 'lost', 'put']
 const PUT = 0
 const DELETE = 1
 const CREATE = 2
 const LOST = 5
+const EXPIRING = 6
 
 /** An item of a codec, out of bytes that hold others too. */
 function decode(codec, bytes, start, length, what) {
@@ -48,7 +49,7 @@ export class Block {
       const [kind, number, keyLength, valueLength] = this.#head(offset)
       const key = offset + 13
       const value = key + keyLength
-      offset = value + valueLength
+      offset = value + valueLength + (kind === EXPIRING ? 8 : 0)
       const table = this.#tables[number]
       if (codecs.isWanted(table)) {
         changes.push(this.#change(kind, table, codecs, { key, keyLength, value, valueLength }))
@@ -70,10 +71,11 @@ export class Block {
       return Object.assign(change, { index: table.index, codecs: { keys: table.keys, values: table.values } })
     }
     if (kind === LOST) return Object.assign(change, { count: Number(this.#view.getBigUint64(key, true)) })
-    if (kind !== PUT && kind !== DELETE) return change
+    if (![PUT, DELETE, EXPIRING].includes(kind)) return change
     const { keys, values } = codecs.of(table)
     change.key = decode(keys, this.#bytes, key, keyLength, 'key')
-    if (kind === PUT) change.value = decode(values, this.#bytes, value, valueLength, 'value')
+    if (kind !== DELETE) change.value = decode(values, this.#bytes, value, valueLength, 'value')
+    if (kind === EXPIRING) change.expires = Number(this.#view.getBigUint64(value + valueLength, true))
     return change
   }
 }

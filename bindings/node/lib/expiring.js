@@ -5,9 +5,9 @@ import { booleans, stageAmounts, stagePairs, takeSums } from './many.js'
 import { describe, takeNames } from './named.js'
 import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
-import { readTtl, readWrite } from './shared/cache.js'
 import { INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
+import { readTtl, readWrite } from './shared/times.js'
 import { inside, Table } from './table.js'
 
 const verbs = native.expiring

@@ -1,9 +1,10 @@
 // A store of express-session. Its base class comes with the package, which the program passes.
 
 import { Cache } from './cache.js'
-import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
 import { makeError, typeError } from './shared/errors.js'
 import { KEEP } from './shared/table.js'
+import { boundTtl } from './shared/times.js'
 
 const OPTIONS = [...BOUNDS, 'shared']
 /** How long a session is kept whose cookie ends with the browser. */

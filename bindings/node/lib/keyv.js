@@ -3,9 +3,10 @@
 
 import { EventEmitter } from 'node:events'
 import { Cache } from './cache.js'
-import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
 import { rangeError, typeError } from './shared/errors.js'
 import { readString } from './shared/options.js'
+import { boundTtl } from './shared/times.js'
 import { openSync, Store } from './store.js'
 
 const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'shared', ...BOUNDS]

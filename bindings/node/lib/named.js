@@ -4,13 +4,15 @@ import { takeAll } from './block.js'
 import { crossing, utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { NONE, PREFIX, readString } from './shared/options.js'
+import { NONE, PREFIX, readBoolean, readString } from './shared/options.js'
+import { wrongExpiry } from './shared/snapshot.js'
 
 /** What the native half is asked for a table: its name, and what the options name. */
-export function readNamed(name, { index, keys, values }) {
+export function readNamed(name, { index, keys, values, expires }) {
   readString(name, "a table's name")
   if (index !== undefined) readString(index, 'an index')
-  const named = readCodecs({ keys, values })
+  if (expires !== undefined) readBoolean(expires, 'expires')
+  const named = { ...readCodecs({ keys, values }), expires }
   return { named, asked: [name, index, named.keys?.name, named.values?.name] }
 }
 
@@ -24,7 +26,9 @@ export function takeNames() {
 export function describe(name, named, { keyName, valueName, index, kind } = takeNames()) {
   const names = [keyName, valueName]
   const { keys, values } = rememberedCodecs(name, named, names)
-  return { name, index, kind, names, codecs: { keys: crossing(keys), values: crossing(values) } }
+  const expires = kind === 'expiring'
+  if (named.expires !== undefined && named.expires !== expires) throw wrongExpiry(name, expires)
+  return { name, index, kind, expires, names, codecs: { keys: crossing(keys), values: crossing(values) } }
 }
 
 /** A range as the native half takes it. */

@@ -61,11 +61,11 @@ export class Store {
   // --- tables
 
   table(name, options) {
-    const { create = true, expires, ...read } = readOptions(options, 'a table', OPEN)
+    const { create = true, ...read } = readOptions(options, 'a table', OPEN)
     const { named, asked } = readNamed(name, read)
     readBoolean(create, 'create')
-    const kind = expires === undefined ? undefined : Number(readBoolean(expires, 'expires'))
-    const handle = native.openTable(this.#handle, ...asked, DEFAULT_CODEC, Number(create), kind)
+    const expires = named.expires === undefined ? undefined : Number(named.expires)
+    const handle = native.openTable(this.#handle, ...asked, DEFAULT_CODEC, Number(create), expires)
     return openTable(this, name, named, handle)
   }
 

@@ -1,5 +1,6 @@
 // Transactions.
 
+import { accessOf } from './access.js'
 import { takePairs } from './block.js'
 import { KEY, VALUE } from './crossing.js'
 import { crossRange, describe, readNamed } from './named.js'
@@ -16,17 +17,26 @@ const forgotten = new FinalizationRegistry(transaction.free)
 const tracker = tracking()
 const WRITES = [transaction.insert, transaction.replace, transaction.upsert]
 
-function verbsOf(handle, table, { keys, values }) {
+function verbsOf(handle, table, codecs) {
+  const { keys, values } = codecs
   const cross = (item) => keys.cross(item, KEY)
+  const { keep, swap } = accessOf(handle, codecs, {
+    select: (_, key) => transaction.select(handle, table, key),
+    swap: (_, ...given) => transaction.swap(handle, table, ...given),
+  })
   return {
-    select: (item) => values.keep(transaction.select(handle, table, cross(item)), VALUE),
-    write: (verb, item, value) => WRITES[verb](handle, table, cross(item), values.cross(value, VALUE)),
+    select: keep,
+    swap,
+    write: (verb, item, value, ttl) =>
+      WRITES[verb](handle, table, cross(item), values.cross(value, VALUE), ttl),
     delete: (item) => transaction.delete(handle, table, cross(item)),
-    increment: (item, by) => transaction.increment(handle, table, cross(item), by),
+    increment: (item, by, ttl) => transaction.increment(handle, table, cross(item), by, ttl),
+    ttl: (item) => transaction.ttl(handle, table, cross(item)),
+    touch: (item, ttl) => transaction.touch(handle, table, cross(item), ttl),
     range(range, limit, isDown) {
       const { from, low, to, high } = crossRange(range, keys)
       transaction.range(handle, table, isDown ? DOWN : UP, limit, from, low, to, high)
-      return takePairs({ keys, values })
+      return takePairs(codecs)
     },
   }
 }

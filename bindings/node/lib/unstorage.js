@@ -1,9 +1,10 @@
 // A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ capacity: 64e6 }) })`.
 
 import { Cache } from './cache.js'
-import { BOUNDS, boundTtl, readRenamed } from './shared/cache.js'
+import { BOUNDS, readRenamed } from './shared/cache.js'
 import { typeError } from './shared/errors.js'
 import { encodeText } from './shared/text.js'
+import { boundTtl } from './shared/times.js'
 
 const OPTIONS = [...BOUNDS, 'shared', 'base']
 

@@ -171,7 +171,7 @@ fn details(refusal: &Refusal) -> Option<Json> {
             | Error::ReadOnly { path }
             | Error::Closed { path },
         ) => json!({ "path": shown(path) }),
-        Refusal::Store(_) | Refusal::Cache(..) | Refusal::Options(_) | Refusal::Expires | Refusal::Memory => {
+        Refusal::Store(_) | Refusal::Cache(..) | Refusal::Options(_) | Refusal::Memory => {
             return None;
         }
     })

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use serde_json::json;
-use twindex_durable::{Changes, Effect, FeedFile, Position, Result, Store, TableInfo, Watch, Watched};
+use twindex_durable::{
+    Changes, Effect, FeedFile, Position, Result, Store, TableChange, TableInfo, Watch, Watched,
+};
 
 /// A block of changes is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -32,7 +34,7 @@ pub(crate) struct Block {
     /// For each batch of changes the position behind it, which a watch has none of, and how many they are.
     pub(crate) batches: Vec<(Option<Position>, u32)>,
     /// For each change what it is, then in four bytes each the number of its table, the length of its key and that of its
-    /// value, then these two. `lib/changed.js` reads it.
+    /// value, then these two; a put whose pair expires has the time behind them, in eight bytes. `lib/changed.js` reads it.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -68,7 +70,7 @@ impl Reader {
                 Ok(Some(set)) => {
                     block.batches.push((Some(set.position), set.changes.len() as u32));
                     for change in &set.changes {
-                        block.push(&change.table, &change.effect);
+                        block.push(change);
                     }
                 }
                 // It will be met again.
@@ -148,9 +150,10 @@ impl Block {
         all
     }
 
-    fn push(&mut self, table: &Arc<TableInfo>, effect: &Effect) {
+    fn push(&mut self, TableChange { table, effect, expires, .. }: &TableChange) {
         let nothing: &[u8] = &[];
         let (kind, key, value) = match effect {
+            Effect::Put { key, value } if expires.is_some() => (6, key.as_slice(), value.as_slice()),
             Effect::Put { key, value } => (0, key.as_slice(), value.as_slice()),
             Effect::Delete { key } => (1, key.as_slice(), nothing),
             Effect::Create => (2, nothing, nothing),
@@ -158,13 +161,14 @@ impl Block {
             _ => (4, nothing, nothing),
         };
         self.push_as(kind, table, key, value);
+        self.bytes.extend(expires.iter().flat_map(|millis| millis.to_le_bytes()));
     }
 
     /// As a batch of its own, since one that cannot be decoded is not to keep others back.
     fn push_watched(&mut self, table: &Arc<TableInfo>, item: &Watched) {
         self.batches.push((None, 1));
         match item {
-            Watched::Change(change) => self.push(&change.table, &change.effect),
+            Watched::Change(change) => self.push(change),
             Watched::Lost(count) => self.push_as(5, table, &count.to_le_bytes(), &[]),
         }
     }

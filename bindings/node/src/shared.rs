@@ -17,8 +17,6 @@ pub(crate) enum Refusal {
     Cache(twindex_cache::Error, Option<PathBuf>),
     /// A shared cache has other options.
     Options(String),
-    /// A transaction has no tables whose pairs expire.
-    Expires,
     /// The system has no more memory.
     Memory,
     /// The file is open in this process, in another way.
@@ -56,17 +54,11 @@ impl From<twindex_cache::Error> for Refusal {
 }
 
 impl Refusal {
-    /// Why a transaction has no such table.
-    pub(crate) fn unless_plain(error: Error) -> Self {
-        if let Error::WrongExpiry { .. } = error { Self::Expires } else { error.into() }
-    }
-
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Store(error) => error.code(),
             Self::Cache(error, _) => error.code(),
             Self::Options(_) => "TWINDEX_RANGE",
-            Self::Expires => "TWINDEX_NOT_SUPPORTED",
             Self::Memory => "TWINDEX_MEMORY_LIMIT",
             Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
         }
@@ -80,7 +72,6 @@ impl fmt::Display for Refusal {
             Self::Cache(error, None) => error.fmt(f),
             Self::Cache(error, Some(path)) => write!(f, "{}: {error}", path.display()),
             Self::Options(message) => f.write_str(message),
-            Self::Expires => f.write_str("transactions have no tables whose pairs expire"),
             Self::Memory => f.write_str("the system has no more memory"),
             Self::OpenOtherwise { path, is, asked } => write!(
                 f,

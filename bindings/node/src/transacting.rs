@@ -1,6 +1,6 @@
 //! Transactions that are open, with their tables.
 
-use twindex_durable::{Result, Store, Table, Transaction};
+use twindex_durable::{AnyTable, Result, Store, Transaction};
 
 use crate::encoding::Encodings;
 use crate::fault::Fault;
@@ -9,7 +9,7 @@ use crate::memory::reserve;
 /// A transaction, and the tables that it has opened, by number.
 pub(crate) struct Transacting {
     transaction: Transaction,
-    tables: Vec<(Table, Encodings)>,
+    tables: Vec<(AnyTable, Encodings)>,
 }
 
 impl Transacting {
@@ -17,13 +17,8 @@ impl Transacting {
         Ok(Self { transaction: store.begin()?, tables: Vec::new() })
     }
 
-    /// The table called `name`.
-    pub(crate) fn find(&self, name: &str) -> Result<Table> {
-        self.transaction.table(name)
-    }
-
     /// Gives a table a number.
-    pub(crate) fn add<'c>(&mut self, table: Table) -> std::result::Result<u32, Fault<'c>> {
+    pub(crate) fn add<'c>(&mut self, table: AnyTable) -> std::result::Result<u32, Fault<'c>> {
         reserve(&mut self.tables, 1)?;
         self.tables.push((table, Encodings::default()));
         Ok(self.tables.len() as u32 - 1)
@@ -37,7 +32,7 @@ impl Transacting {
     pub(crate) fn run<'c, T>(
         &mut self,
         table: u32,
-        verb: impl FnOnce(&mut Transaction, &Table) -> Result<T>,
+        verb: impl FnOnce(&mut Transaction, &AnyTable) -> Result<T>,
     ) -> std::result::Result<T, Fault<'c>> {
         let (table, _) = self.tables.get(table as usize).ok_or_else(Fault::bug)?;
         Ok(verb(&mut self.transaction, table)?)

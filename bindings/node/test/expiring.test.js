@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DELETE, openSync, Store } from 'twindex'
+import { DELETE, ExpiringTable, openSync, Store, Table } from 'twindex'
 import { code, newPath } from './helpers.js'
 
 const SOON = { ttl: 5 }
@@ -144,7 +144,8 @@ test('a time to live out of range is refused before anything is written', () => 
 test('a table remembers whether its pairs expire', () => {
   const store = new Store()
   const table = store.table('t', { expires: true, values: 'json' }).set('a', [1], HOUR)
-  store.table('plain')
+  assert.ok(table instanceof ExpiringTable && table instanceof Table)
+  assert.ok(!(store.table('plain') instanceof ExpiringTable))
   assert.equal(store.table('t').ttl('a'), table.ttl('a'))
   assert.deepEqual(store.table('t').codecs, { keys: 'str', values: 'json' })
   assert.throws(() => store.table('t', { expires: false }), code('WRONG_EXPIRY'))
@@ -158,7 +159,58 @@ test('a table remembers whether its pairs expire', () => {
   assert.equal(store.table('t').get('a')[0], 1)
 })
 
-test('batches and transactions refuse tables whose pairs expire', () => {
+test('a transaction has tables whose pairs expire, with the same verbs', async () => {
+  const store = new Store()
+  const sorted = { index: 'sorted', expires: true, values: 'int' }
+  const table = store.table('t', sorted).set('old', 1, SOON).set('a', 1, HOUR)
+  await expire(table, 'old')
+  const isHour = (ttl) => ttl > 3_590_000 && ttl <= HOUR.ttl
+  store.transaction((tx) => {
+    const inside = tx.table('t', sorted)
+    for (const [verb, given, expected] of [
+      ['get', ['old'], undefined],
+      ['ttl', ['old'], undefined],
+      ['touch', ['old', 1000], false],
+      ['replace', ['old', 2], false],
+      ['delete', ['old'], false],
+      ['compareAndSwap', ['old', 1, 2], false],
+      ['increment', ['a', 2, SOON], 3],
+      ['alter', ['a', (value) => value + 1], true],
+      ['compareAndSwap', ['a', 4, 5], true],
+      ['take', ['none'], undefined],
+      ['insertMany', [[['b', 1]].concat([['a', 1]]), HOUR], [true, false]],
+      ['incrementMany', [[['c', 7]], HOUR], [7]],
+      ['upsert', ['d', 1], true],
+      ['popLast', [], ['d', 1]],
+      ['first', [], ['a', 5]],
+    ])
+      assert.deepEqual(inside[verb](...given), expected, verb)
+    assert.deepEqual([...inside.keys()], ['a', 'b', 'c'])
+    for (const key of inside.keys()) assert.ok(isHour(inside.ttl(key)), key)
+    inside.set('ever', 1).touch('b', 1000)
+    for (const ttl of [0, Number.NaN]) assert.throws(() => inside.set('a', 1, { ttl }), code('TTL'))
+  })
+  assert.deepEqual(
+    ['a', 'b', 'c', 'ever'].map((key) => (isHour(table.ttl(key)) ? 'hour' : table.ttl(key) <= 1000)),
+    ['hour', true, 'hour', false],
+  )
+  store.table('plain').set('a', '1')
+  store.transaction((tx) => {
+    assert.throws(() => tx.table('t', { expires: false }), code('WRONG_EXPIRY'))
+    const plain = tx.table('plain', { expires: false })
+    for (const use of [
+      () => plain.set('a', '2', HOUR),
+      () => plain.ttl('a'),
+      () => plain.touch('a', 1),
+      () => tx.table('plain', { expires: true }),
+    ])
+      assert.throws(use, code('WRONG_EXPIRY', { message: /"plain" do not expire/ }))
+  })
+  assert.throws(() => store.snapshot().table('plain', { expires: true }), code('WRONG_EXPIRY'))
+  assert.equal(store.table('plain').get('a'), '1')
+})
+
+test('batches refuse tables whose pairs expire', () => {
   const store = new Store()
   const table = store.table('t', { expires: true, values: 'int' })
   for (const write of [
@@ -167,8 +219,7 @@ test('batches and transactions refuse tables whose pairs expire', () => {
     (batch) => batch.increment(table, 'a'),
     (batch) => batch.expect(table, 'a', undefined),
   ])
-    assert.throws(() => store.batch(write), code('NOT_SUPPORTED'))
-  assert.throws(() => store.transaction((tx) => tx.table('t')), code('NOT_SUPPORTED'))
+    assert.throws(() => store.batch(write), code('NOT_SUPPORTED', { message: /transaction/ }))
 })
 
 test('a snapshot shows what had not expired at its moment, and goes on to', async () => {
@@ -191,25 +242,33 @@ test('a snapshot shows what had not expired at its moment, and goes on to', asyn
   assert.throws(() => then.get('a'), code('ENDED'))
 })
 
-test('the file keeps the times; watch and feed show values without them, and a removal as a delete', async () => {
+test('the file keeps the times; watch and feed show them beside values, and a removal as a delete', async () => {
   const path = newPath()
   const store = openSync(path)
   const table = store.table('t', { expires: true, values: 'json' })
   const [watch, feed] = [table.watch(), store.changes(undefined, { tables: [table] })]
-  table.set('a', [1], HOUR).set('old', 2, SOON)
+  const now = Date.now()
+  table.set('a', [1], HOUR).set('old', 2, SOON).set('ever', 3)
   await expire(table, 'old')
   assert.equal(table.removeExpired(), 1)
   const expected = [
-    { table: 't', kind: 'put', key: 'a', value: [1] },
-    { table: 't', kind: 'put', key: 'old', value: 2 },
+    { table: 't', kind: 'put', key: 'a', value: [1], in: 3600 },
+    { table: 't', kind: 'put', key: 'old', value: 2, in: 0 },
+    { table: 't', kind: 'put', key: 'ever', value: 3 },
     { table: 't', kind: 'delete', key: 'old' },
   ]
-  assert.deepEqual([watch.poll(), watch.poll(), watch.poll()], expected)
+  /** In how many seconds a pair expires, in place of when. */
+  const timed = ({ expires, ...rest }) =>
+    expires === undefined ? rest : { ...rest, in: Math.round((expires - now) / 1000) }
+  assert.deepEqual(
+    Array.from(expected, () => timed(watch.poll())),
+    expected,
+  )
   const changes = []
-  while (changes.length < 3) {
+  while (changes.length < 4) {
     const set = await feed.wait(5000)
-    assert.ok(set, `waited 5 s for three changes, and saw ${changes.length}`)
-    changes.push(...set.changes)
+    assert.ok(set, `waited 5 s for four changes, and saw ${changes.length}`)
+    changes.push(...set.changes.map(timed))
   }
   assert.deepEqual(changes, expected)
   watch.close()

@@ -14,6 +14,7 @@ import {
   checkSync,
   DELETE,
   type ErrorCode,
+  ExpiringTable,
   KEEP,
   open,
   openSync,
@@ -65,6 +66,16 @@ queue.removeExpired(10) satisfies number
 store.table<{ id: number }>('typed', { values: 'json', expires: true }).get('a') satisfies
   | { id: number }
   | undefined
+store.transaction((tx) => {
+  const table = tx.table('sessions', { expires: true, values: 'int' })
+  table.set('a', 1, { ttl: 5 }).touch('a') satisfies boolean
+  table.increment('a', 1n, { ttl: 5 }) satisfies bigint
+  tx.table('queue', { expires: true, index: 'sorted' }).popFirst() satisfies [string, string] | undefined
+  // @ts-expect-error a transaction counts no pairs
+  table.size
+})
+store.snapshot().table('queue', { expires: true, index: 'sorted' }).ttl('a') satisfies number | undefined
+if (queue instanceof ExpiringTable) queue.touch(1)
 // @ts-expect-error the pairs of this table stay
 store.table('stays', { expires: false }).touch('a')
 

@@ -10,10 +10,6 @@ const ofMemory = {
   memory_limit({ store }, { bytes }) {
     store.memoryLimit = bytes
   },
-  async reload(runner) {
-    runner.store = Store.loadSync(runner.store.dumpSync())
-    for (const [name, index] of runner.store.tables()) await runner.open(name, index)
-  },
   load(_, { bytes }) {
     Store.loadSync(decode(bytes)).closeSync()
   },

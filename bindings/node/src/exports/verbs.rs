@@ -6,7 +6,7 @@
 //! arguments are converted and checked before the first write.
 
 use twindex::{IndexKind, TableOptions};
-use twindex_durable::{AnyTable, ExpiringReads};
+use twindex_durable::{AnyTable, ExpiringReads, Store};
 
 use super::{changes, free, keyed, scan};
 use crate::cached::duration;
@@ -83,6 +83,17 @@ impl Wanted {
         Ok(Self { name: call.string(1)?, index, codecs: [call.optional(3)?, call.optional(4)?] })
     }
 
+    /// The table of a store.
+    pub(super) fn open(
+        &self,
+        store: &Store,
+        default: &str,
+        create: bool,
+        expires: Option<bool>,
+    ) -> twindex_durable::Result<AnyTable> {
+        store.any_table_with(&self.name, self.options(default).create(create), expires)
+    }
+
     /// That a table is as asked for.
     pub(super) fn check(&self, table: &twindex::Table) -> Result<(), twindex::Error> {
         self.options(twindex::BYTES).check(table)
@@ -121,22 +132,25 @@ pub(super) fn tell_expiring(table: &ExpiringReads, results: &mut Results) {
     results.set_names([keys, values, table.index().name(), "expiring"]);
 }
 
+/// The same of a table of either kind.
+pub(super) fn tell_any(table: &AnyTable, results: &mut Results) {
+    match table {
+        AnyTable::Plain(table) => tell(table.in_memory(), results),
+        AnyTable::Expiring(table) => tell_expiring(table.in_memory(), results),
+    }
+}
+
 /// `openTable(store, name, index, keys, values, default, create, expires)`: the number of a table, and what `tell` leaves. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
 pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
-    let options = wanted.options(&default).create(call.flag(6));
     let expires = (!call.js.is_nothing(call.argument(7))).then(|| call.flag(7));
-    let number = match state.store(owner)?.any_table_with(&wanted.name, options, expires)? {
-        AnyTable::Plain(table) => {
-            tell(table.in_memory(), &mut state.results);
-            state.add(owner, Encodings::default(), Table::from(table))?
-        }
-        AnyTable::Expiring(table) => {
-            tell_expiring(table.in_memory(), &mut state.results);
-            state.add(owner, Encodings::default(), Expiring::from(table))?
-        }
+    let table = wanted.open(state.store(owner)?, &default, call.flag(6), expires)?;
+    tell_any(&table, &mut state.results);
+    let number = match table {
+        AnyTable::Plain(table) => state.add(owner, Encodings::default(), Table::from(table)),
+        AnyTable::Expiring(table) => state.add(owner, Encodings::default(), Expiring::from(table)),
     };
-    Ok(call.js.u32(number)?)
+    Ok(call.js.u32(number?)?)
 }
 
 /// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
@@ -180,10 +194,15 @@ fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> An
     Ok(call.js.boolean(table.thing.write::<VERB>(&input.key, &input.value, lifetime::<T>(call, 3))?)?)
 }
 
-/// The time to live in an argument, where pairs have one.
+/// The time to live in an argument.
+pub(super) fn ttl(call: &Call<'_>, position: usize) -> Ttl {
+    call.js.get_f64(call.argument(position)).map(duration)
+}
+
+/// The same, where pairs have one.
 #[inline]
 pub(super) fn lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
-    if T::EXPIRES { call.js.get_f64(call.argument(position)).map(duration) } else { None }
+    if T::EXPIRES { ttl(call, position) } else { None }
 }
 
 /// The same of a sum.
