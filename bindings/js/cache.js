@@ -1,7 +1,7 @@
 // What the caches of both packages share: the names of lru-cache, times, listeners, and one computation at a time.
 
 import { untilAborted } from './abort.js'
-import { describe, makeError, rangeError } from './errors.js'
+import { makeError, rangeError } from './errors.js'
 import { INSPECT } from './internal.js'
 import {
   readBoolean,
@@ -19,29 +19,11 @@ import { readTime, readTtl, readWrite } from './times.js'
 /** What bounds a cache. Adapters take these too. */
 export const BOUNDS = ['capacity', 'maxEntries', 'max', 'ttl', 'timeToIdle', 'staleFor']
 const CACHE = [...BOUNDS, 'onEvict', 'keys', 'values', 'fetchMethod']
-/** Options that other libraries have, or that we had, and ours. */
-const RENAMED = {
-  maxSize: 'capacity, in bytes of memory',
-  dispose: 'onEvict',
-  allowStale: 'staleFor, in milliseconds',
-  store: 'shared, a name by which all threads find one cache',
-}
 const FETCH = ['ttl', 'forceRefresh', 'signal', 'context']
-
-/** Options of a cache or an adapter, once those are refused that have another name here. */
-export function readRenamed(options, what, names) {
-  if (options !== null && typeof options === 'object') {
-    for (const [name, ours] of Object.entries(RENAMED)) {
-      if (!(name in options) || names.includes(name)) continue
-      throw rangeError(`${what} has no option ${describe(name)}, use ${ours}`)
-    }
-  }
-  return readOptions(options, what, names)
-}
 
 /** The options of a cache. `maxEntries` and lru-cache's `max` are one. */
 export function readCache(options, what, more = []) {
-  const { max, maxEntries = max, ...read } = readRenamed(options, what, [...CACHE, ...more])
+  const { max, maxEntries = max, ...read } = readOptions(options, what, [...CACHE, ...more])
   if (max !== undefined && !Object.is(max, maxEntries))
     throw rangeError(`${what} has max or maxEntries, not both`)
   for (const [name, size] of Object.entries({ capacity: read.capacity, maxEntries }))

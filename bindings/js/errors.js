@@ -93,8 +93,5 @@ export const notOf = (format, what, bytes) =>
 /** An argument of a wrong type. */
 export const typeError = (message, got, cause) => makeError('TWINDEX_TYPE', message, got, cause)
 
-/** A name that had another meaning, or none, before the first release. */
-export const renamed = (old, now) => rangeError(`there is no ${old}, use ${now}`)
-
 /** An unknown or conflicting option, or a number out of range. */
 export const rangeError = (message) => makeError('TWINDEX_RANGE', message)

@@ -1,6 +1,7 @@
 // Arguments and options: each of the right type, every option known, and none in conflict with another.
 
-import { describe, rangeError, typeError } from './errors.js'
+import { rangeError, typeError } from './errors.js'
+import { unknownOption } from './renamed.js'
 
 /** The options, or none, once their names are known. Each is read once, since it may be a getter. */
 export function readOptions(options, what, names) {
@@ -9,9 +10,7 @@ export function readOptions(options, what, names) {
     throw typeError(`the options of ${what} are an object`, options)
   const read = {}
   for (const name of Object.keys(options)) {
-    if (!names.includes(name)) {
-      throw rangeError(`${what} has no option ${describe(name)}, it has ${names.join(', ')}`)
-    }
+    if (!names.includes(name)) throw unknownOption(name, what, names)
     read[name] = options[name]
   }
   // An object of a class may have options that it inherits.

@@ -3,6 +3,7 @@
 import { typeError } from './errors.js'
 import { INSPECT } from './internal.js'
 import { noKeys, readDeleted, readFunction, readPrefix, readPrefixScan } from './options.js'
+import { refuseOldVerbs } from './renamed.js'
 
 /** What a change returns to remove the pair. One symbol for every copy of the packages. */
 export const DELETE = Symbol.for('twindex.DELETE')
@@ -116,6 +117,7 @@ export class Pairs {
     return this.entries()
   }
 }
+refuseOldVerbs(Pairs)
 
 /**
  * What the tables of all packages share. Beside what `Pairs` needs, `access` has:

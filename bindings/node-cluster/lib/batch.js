@@ -4,6 +4,7 @@ import { at, wait } from './call.js'
 import { encode, encodeOptional } from './items.js'
 import { checkDecimal, readAmount } from './shared/amounts.js'
 import { INSPECT } from './shared/internal.js'
+import { refuseOldVerbs } from './shared/renamed.js'
 import { INSERT, partsOf, REPLACE, UPSERT } from './table.js'
 
 /** Writes to pairs in one slot of the cluster, which are done together. */
@@ -65,3 +66,4 @@ export class Batch {
     return wait(() => this.#native.commit())
   }
 }
+refuseOldVerbs(Batch)

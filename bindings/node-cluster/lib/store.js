@@ -5,7 +5,7 @@ import { wait } from './call.js'
 import { readTime } from './items.js'
 import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { makeError, rangeError, renamed, typeError } from './shared/errors.js'
+import { makeError, rangeError, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
@@ -24,9 +24,6 @@ function readPem(pem, name) {
 
 function readGiven(options) {
   const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', ...TLS, ...TIMES]
-  if (options?.tlsCertificate !== undefined || options?.tlsKey !== undefined) {
-    throw renamed('tlsCertificate and tlsKey', 'tlsIdentity: [certificate, key]')
-  }
   const given = { ...readOptions(options, 'connect', names) }
   if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
   if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')

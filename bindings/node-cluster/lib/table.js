@@ -4,7 +4,7 @@ import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
 import { decodeOptional, encode, encodeOptional, encodeRange, readLife } from './items.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
-import { makeError, renamed, typeError } from './shared/errors.js'
+import { makeError, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import {
   RANGE,
@@ -16,6 +16,7 @@ import {
   readScan,
   readTuple,
 } from './shared/options.js'
+import { refuseOldVerbs } from './shared/renamed.js'
 import { DELETE, KEEP } from './shared/table.js'
 
 export const INSERT = 0
@@ -205,10 +206,6 @@ export class Table {
     return wait(() => this.#native.len())
   }
 
-  count() {
-    throw renamed('count()', 'await table.size')
-  }
-
   // --- expiry
 
   async ttl(key) {
@@ -220,10 +217,6 @@ export class Table {
   async touch(key, ttl) {
     const time = readLife(ttl)
     return wait(() => this.#native.touch(this.#key(key), time))
-  }
-
-  expire() {
-    throw renamed('expire(key, ttl)', 'touch(key, ttl)')
   }
 
   // --- scans
@@ -252,3 +245,4 @@ export class Table {
     return pairs(this.#native.walk(), this.#codecs)
   }
 }
+refuseOldVerbs(Table)

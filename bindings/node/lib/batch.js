@@ -7,6 +7,7 @@ import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { makeError, typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
+import { refuseOldVerbs } from './shared/renamed.js'
 import { inside } from './table.js'
 
 const forgotten = new FinalizationRegistry(native.freeBatch)
@@ -126,5 +127,7 @@ export class Batch {
     return this
   }
 }
+
+refuseOldVerbs(Batch)
 
 export const openBatch = (...rest) => new Batch(INTERNAL, ...rest)

@@ -1,8 +1,9 @@
 // A store of express-session. Its base class comes with the package, which the program passes.
 
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
+import { BOUNDS } from './shared/cache.js'
 import { makeError, typeError } from './shared/errors.js'
+import { readOptions } from './shared/options.js'
 import { KEEP } from './shared/table.js'
 import { boundTtl } from './shared/times.js'
 
@@ -35,7 +36,7 @@ export function sessionStore(session) {
 
     constructor(options) {
       super(options)
-      const { ttl = DAY, ...given } = readRenamed(options, 'a session store', OPTIONS)
+      const { ttl = DAY, ...given } = readOptions(options, 'a session store', OPTIONS)
       this.#cache = new Cache({ ...given, ttl, values: 'str' })
       this.#ttl = ttl
     }

@@ -3,9 +3,9 @@
 
 import { EventEmitter } from 'node:events'
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
+import { BOUNDS } from './shared/cache.js'
 import { rangeError, typeError } from './shared/errors.js'
-import { readString } from './shared/options.js'
+import { readOptions, readString } from './shared/options.js'
 import { boundTtl } from './shared/times.js'
 import { openSync, Store } from './store.js'
 
@@ -55,7 +55,7 @@ export class KeyvTwindex extends EventEmitter {
 
   constructor(options) {
     super()
-    const given = readRenamed(options, 'a Keyv adapter', OPTIONS)
+    const given = readOptions(options, 'a Keyv adapter', OPTIONS)
     const { path, durability, memoryLimit, store, table = 'keyv', shared, ...bounds } = given
     if (store !== undefined && !(store instanceof Store)) throw typeError('a store is a Store', store)
     readString(table, "a table's name")

@@ -1,8 +1,9 @@
 // A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ capacity: 64e6 }) })`.
 
 import { Cache } from './cache.js'
-import { BOUNDS, readRenamed } from './shared/cache.js'
+import { BOUNDS } from './shared/cache.js'
 import { typeError } from './shared/errors.js'
+import { readOptions } from './shared/options.js'
 import { encodeText } from './shared/text.js'
 import { boundTtl } from './shared/times.js'
 
@@ -12,7 +13,7 @@ const OPTIONS = [...BOUNDS, 'shared', 'base']
 const lifetime = (options) => (options?.ttl > 0 ? { ttl: boundTtl(options.ttl * 1000) } : undefined)
 
 export function twindexDriver(options) {
-  const { base = '', ...given } = readRenamed(options, 'an unstorage driver', OPTIONS)
+  const { base = '', ...given } = readOptions(options, 'an unstorage driver', OPTIONS)
   if (typeof base !== 'string') throw typeError('a base is a string', base)
   const cache = new Cache({ ...given, values: 'bytes' })
   const nameOf = (key) => (base === '' ? key : `${base}:${key}`)

@@ -2,7 +2,7 @@
 // this too.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cursor, Store, Table, TwindexError } from 'twindex'
+import { Cache, Cursor, Store, Table, TwindexError } from 'twindex'
 import { code } from './helpers.js'
 
 const BYTES = Buffer.from('a')
@@ -136,6 +136,15 @@ test('names and callbacks are of their type', () => {
   refuse([(it) => Store.loadSync(it)], { right: [BYTES] })
   refuse([(it) => table.alter('a', it), (it) => table.forEach(it)], { right: [CHANGE] })
   for (const name of ['', 'x'.repeat(256)]) assert.throws(() => store.table(name), code('TABLE_NAME'))
+})
+
+test('an old name fails with an error that gives the new one', () => {
+  const inside = store.transaction((tx) => tx.table('t'))
+  for (const of of [table, inside, new Cache({ max: 1 })]) {
+    assert.throws(() => of.update('a', 'b'), code('RANGE', { message: 'there is no update(), use replace' }))
+    assert.throws(() => of.expire('a', 1), code('RANGE', { message: /use touch/ }))
+    assert.equal(Object.keys(of).includes('update'), false)
+  }
 })
 
 test('an error names what was wrong, and runs no code of it', () => {
