@@ -18,8 +18,8 @@ export interface KeyvTwindexOptions extends CacheBounds {
 }
 
 /**
- * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. In memory alone what has
- * expired is removed by later writes, a few pairs each; in a file, when Keyv meets it.
+ * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. Later writes remove what has expired, a few pairs
+ * each. The table has a sorted index, and its pairs expire.
  */
 export class KeyvTwindex extends EventEmitter {
   constructor(options?: KeyvTwindexOptions)

@@ -14,24 +14,34 @@ const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'shared'
 /** No bound on the number of pairs. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 
-/** The pairs in a table, in order, so that a namespace is a range. Keyv meets what has expired, and removes it. */
+/** The time to live that Keyv gives, as a write takes it. */
+const lifetime = (ttl) => (ttl > 0 ? { ttl: boundTtl(ttl) } : undefined)
+
+/** The pairs in a table whose pairs expire, in order, so that a namespace is a range. */
 function inTable(store, name) {
-  const table = store.table(name, { index: 'sorted' })
+  const table = store.table(name, { index: 'sorted', expires: true })
   const pairs = (namespace) => table.scan(namespace === undefined ? {} : { prefix: `${namespace}:` })
-  const set = (key, value) => table.upsert(key, value)
-  // One record on disk for all of them.
-  const setMany = (entries) => table.upsertMany(entries.map(({ key, value }) => [key, value]))
+  const set = (key, value, ttl) => table.upsert(key, value, lifetime(ttl))
+  function setMany(entries) {
+    const times = new Set(entries.map(({ ttl }) => ttl))
+    if (times.size > 1) return entries.map(({ key, value, ttl }) => set(key, value, ttl))
+    // One record on disk for all of them.
+    return table.upsertMany(
+      entries.map(({ key, value }) => [key, value]),
+      lifetime(entries[0]?.ttl),
+    )
+  }
   return { pairs, table, set, setMany }
 }
 
-/** The pairs in a cache, which removes what has expired, and evicts pairs where it is full. */
+/** The pairs in a cache, which evicts pairs where it is full. */
 function inCache(options) {
   const table = new Cache({ values: 'str', ...options })
   function* pairs(namespace) {
     for (const pair of table) if (namespace === undefined || pair[0].startsWith(`${namespace}:`)) yield pair
   }
   const set = (key, value, ttl) => {
-    const isKept = table.upsert(key, value, ttl > 0 ? { ttl: boundTtl(ttl) } : undefined)
+    const isKept = table.upsert(key, value, lifetime(ttl))
     // Where the new value is too large, the old one goes all the same.
     if (!isKept) table.delete(key)
     return isKept

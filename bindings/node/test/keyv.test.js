@@ -7,21 +7,26 @@ import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
 import { code, newPath } from './helpers.js'
 
-test('expired pairs go although nobody asks for them', async () => {
-  const adapter = new KeyvTwindex()
-  await adapter.set('short', '1', 10)
-  await adapter.setMany([
-    { key: 'also', value: '2', ttl: 10 },
-    { key: 'ever', value: '3' },
-  ])
-  while ((await adapter.get('short')) !== undefined) await sleep(1)
-  while ((await adapter.getMany(['also', 'ever']))[0] !== undefined) await sleep(1)
-  assert.equal(await adapter.get('ever'), '3')
-  const pairs = []
-  for await (const pair of adapter.iterator()) pairs.push(pair)
-  assert.deepEqual(pairs, [['ever', '3']])
-  await adapter.disconnect()
-})
+for (const [where, options] of [
+  ['in memory', {}],
+  ['in a file', { path: newPath() }],
+])
+  test(`expired pairs go although nobody asks for them, ${where}`, async () => {
+    const adapter = new KeyvTwindex(options)
+    await adapter.set('short', '1', 10)
+    await adapter.setMany([
+      { key: 'also', value: '2', ttl: 10 },
+      { key: 'ever', value: '3' },
+    ])
+    await adapter.setMany([{ key: 'too', value: '4', ttl: 10 }])
+    while ((await adapter.get('short')) !== undefined) await sleep(1)
+    while ((await adapter.getMany(['also', 'too'])).some(Boolean)) await sleep(1)
+    assert.equal(await adapter.get('ever'), '3')
+    const pairs = []
+    for await (const pair of adapter.iterator()) pairs.push(pair)
+    assert.deepEqual(pairs, [['ever', '3']])
+    await adapter.disconnect()
+  })
 
 test("Level's option sync puts a write on disk", async () => {
   const level = new TwindexLevel(newPath())
