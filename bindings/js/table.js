@@ -59,8 +59,8 @@ export class Pairs {
     return this.select(key)
   }
 
-  set(key, value) {
-    this.upsert(key, value)
+  set(key, value, options) {
+    this.upsert(key, value, options)
     return this
   }
 

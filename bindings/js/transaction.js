@@ -194,11 +194,6 @@ export class TransactionTable extends TableLike {
     return this.#write(UPSERT, key, value, options)
   }
 
-  set(key, value, options) {
-    this.upsert(key, value, options)
-    return this
-  }
-
   #write(verb, key, value, options) {
     const ttl = this.#ttl(options)
     return this.#live().write(verb, this.#key(key), this.#value(value), ttl)

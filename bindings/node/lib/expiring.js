@@ -37,11 +37,6 @@ export class ExpiringTable extends Table {
     return this.#write(verbs.upsert, key, value, options)
   }
 
-  set(key, value, options) {
-    this.upsert(key, value, options)
-    return this
-  }
-
   #write(write, key, value, options) {
     const ttl = readWrite(options)
     const item = this.#values.toItem(value, 'value')

@@ -13,7 +13,9 @@ import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readPrefix, readRange, readScan } from './shared/options.js'
+import { wrongExpiry } from './shared/snapshot.js'
 import { PAIRS, TableLike } from './shared/table.js'
+import { readWrite } from './shared/times.js'
 import { ANY, DOWN, UP, Walk } from './walk.js'
 import { openWatch } from './watch.js'
 
@@ -49,7 +51,7 @@ export class Table extends TableLike {
 
   static {
     inside = (table) => {
-      if (!isTable(table)) throw typeError('a table is a Table', table)
+      if (!isTable(table)) throw typeError('a table is what store.table(name) returns', table)
       const expires = table.#verbs !== native.table
       return { handle: table.#handle, keys: table.#keys, values: table.#values, expires }
     }
@@ -94,19 +96,22 @@ export class Table extends TableLike {
   //
   // Both halves are packed before one crosses: packing may run code of the user's, which may use the crossing buffer.
 
-  insert(key, value) {
+  insert(key, value, options) {
+    if (options !== undefined) this.#refuse(options)
     if (this.#areStrings) return nativeInsert(this.#handle, key, value)
     const item = this.#values.toItem(value, 'value')
     return nativeInsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
-  replace(key, value) {
+  replace(key, value, options) {
+    if (options !== undefined) this.#refuse(options)
     if (this.#areStrings) return nativeReplace(this.#handle, key, value)
     const item = this.#values.toItem(value, 'value')
     return nativeReplace(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
-  upsert(key, value) {
+  upsert(key, value, options) {
+    if (options !== undefined) this.#refuse(options)
     if (this.#areStrings) return nativeUpsert(this.#handle, key, value)
     const item = this.#values.toItem(value, 'value')
     return nativeUpsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
@@ -182,6 +187,12 @@ export class Table extends TableLike {
   compareAndSwapMany(swaps) {
     stageSwaps(this.#verbs, this.#handle, this.#codecs, swaps)
     return booleans(this.#verbs.compareAndSwapMany())
+  }
+
+  /** Pairs that stay take no time to live, and none is dropped unnoticed. */
+  #refuse(options) {
+    readWrite(options)
+    throw wrongExpiry(this.name, false)
   }
 
   /** A key as the native half takes it. */

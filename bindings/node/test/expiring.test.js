@@ -207,6 +207,9 @@ test('a transaction has tables whose pairs expire, with the same verbs', async (
       assert.throws(use, code('WRONG_EXPIRY', { message: /"plain" do not expire/ }))
   })
   assert.throws(() => store.snapshot().table('plain', { expires: true }), code('WRONG_EXPIRY'))
+  const outside = store.table('plain')
+  for (const verb of ['set', 'insert', 'replace', 'upsert'])
+    assert.throws(() => outside[verb]('a', '2', HOUR), code('WRONG_EXPIRY'), verb)
   assert.equal(store.table('plain').get('a'), '1')
 })
 
