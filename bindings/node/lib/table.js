@@ -20,9 +20,6 @@ import { ANY, DOWN, UP, Walk } from './walk.js'
 import { openWatch } from './watch.js'
 
 const {
-  contains: nativeContains,
-  delete: nativeDelete,
-  increment: nativeIncrement,
   insert: nativeInsert,
   replace: nativeReplace,
   select: nativeSelect,
@@ -47,20 +44,21 @@ export class Table extends TableLike {
   #codecs
   #keys
   #values
+  #expires
+  /** Whether strings cross as they are, of pairs that stay. */
   #areStrings
 
   static {
     inside = (table) => {
       if (!isTable(table)) throw typeError('a table is what store.table(name) returns', table)
-      const expires = table.#verbs !== native.table
-      return { handle: table.#handle, keys: table.#keys, values: table.#values, expires }
+      return { handle: table.#handle, keys: table.#keys, values: table.#values, expires: table.#expires }
     }
     isTable = (value) => value !== null && typeof value === 'object' && #handle in value
   }
 
   constructor(internal, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
-    const { index, codecs, kind } = described
+    const { index, codecs, kind, expires } = described
     const verbs = native[kind]
     const access = accessOf(handle, codecs, { select: verbs.select, swap: verbs.compareAndSwap })
     super(store, described, {
@@ -80,7 +78,8 @@ export class Table extends TableLike {
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
-    this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
+    this.#expires = expires
+    this.#areStrings = !expires && codecs.keys === utf8 && codecs.values === utf8
     forgotten.register(this, [this.#verbs, handle])
   }
 
@@ -97,24 +96,31 @@ export class Table extends TableLike {
   // Both halves are packed before one crosses: packing may run code of the user's, which may use the crossing buffer.
 
   insert(key, value, options) {
-    if (options !== undefined) this.#refuse(options)
-    if (this.#areStrings) return nativeInsert(this.#handle, key, value)
+    if (this.#areStrings && options === undefined) return nativeInsert(this.#handle, key, value)
+    const ttl = this.#ttl(options)
     const item = this.#values.toItem(value, 'value')
-    return nativeInsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return this.#verbs.insert(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
   }
 
   replace(key, value, options) {
-    if (options !== undefined) this.#refuse(options)
-    if (this.#areStrings) return nativeReplace(this.#handle, key, value)
+    if (this.#areStrings && options === undefined) return nativeReplace(this.#handle, key, value)
+    const ttl = this.#ttl(options)
     const item = this.#values.toItem(value, 'value')
-    return nativeReplace(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return this.#verbs.replace(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
   }
 
   upsert(key, value, options) {
-    if (options !== undefined) this.#refuse(options)
-    if (this.#areStrings) return nativeUpsert(this.#handle, key, value)
+    if (this.#areStrings && options === undefined) return nativeUpsert(this.#handle, key, value)
+    const ttl = this.#ttl(options)
     const item = this.#values.toItem(value, 'value')
-    return nativeUpsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return this.#verbs.upsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+  }
+
+  /** The time to live of a write. Pairs that stay take none, and none is dropped unnoticed. */
+  #ttl(options) {
+    const ttl = readWrite(options)
+    if (options !== undefined && !this.#expires) throw wrongExpiry(this.name, false)
+    return ttl
   }
 
   take(key) {
@@ -123,21 +129,22 @@ export class Table extends TableLike {
   }
 
   delete(key) {
-    return nativeDelete(this.#handle, this.#key(key))
+    return this.#verbs.delete(this.#handle, this.#key(key))
   }
 
   select(key) {
     if (this.#areStrings) return nativeSelect(this.#handle, key)
-    return this.#values.read(nativeSelect(this.#handle, this.#key(key)), VALUE)
+    return this.#values.read(this.#verbs.select(this.#handle, this.#key(key)), VALUE)
   }
 
   contains(key) {
-    return nativeContains(this.#handle, this.#key(key))
+    return this.#verbs.contains(this.#handle, this.#key(key))
   }
 
-  increment(key, by = 1) {
+  increment(key, by = 1, options = undefined) {
+    const ttl = this.#ttl(options)
     checkDecimal(this.#values)
-    return nativeIncrement(this.#handle, this.#key(key), by)
+    return this.#verbs.increment(this.#handle, this.#key(key), by, ttl)
   }
 
   clear() {
@@ -146,19 +153,22 @@ export class Table extends TableLike {
 
   // --- verbs on many
 
-  insertMany(pairs) {
+  insertMany(pairs, options) {
+    const ttl = this.#ttl(options)
     stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.insertMany())
+    return booleans(this.#verbs.insertMany(ttl))
   }
 
-  replaceMany(pairs) {
+  replaceMany(pairs, options) {
+    const ttl = this.#ttl(options)
     stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.replaceMany())
+    return booleans(this.#verbs.replaceMany(ttl))
   }
 
-  upsertMany(pairs) {
+  upsertMany(pairs, options) {
+    const ttl = this.#ttl(options)
     stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.upsertMany())
+    return booleans(this.#verbs.upsertMany(ttl))
   }
 
   deleteMany(keys) {
@@ -177,22 +187,17 @@ export class Table extends TableLike {
     return takeAll(this.#values)
   }
 
-  incrementMany(amounts) {
+  incrementMany(amounts, options) {
+    const ttl = this.#ttl(options)
     checkDecimal(this.#values)
     stageAmounts(this.#verbs, this.#handle, this.#codecs, amounts)
-    this.#verbs.incrementMany()
+    this.#verbs.incrementMany(ttl)
     return takeSums()
   }
 
   compareAndSwapMany(swaps) {
     stageSwaps(this.#verbs, this.#handle, this.#codecs, swaps)
     return booleans(this.#verbs.compareAndSwapMany())
-  }
-
-  /** Pairs that stay take no time to live, and none is dropped unnoticed. */
-  #refuse(options) {
-    readWrite(options)
-    throw wrongExpiry(this.name, false)
   }
 
   /** A key as the native half takes it. */
