@@ -1,9 +1,9 @@
 // Keys and values as bytes, by the codecs of a table.
 
-import { readTtl } from './shared/times.js'
 import { makeError } from './shared/errors.js'
 import { EXCLUDED, INCLUDED, PREFIX } from './shared/options.js'
 import { encodeText, readText } from './shared/text.js'
+import { readTtl } from './shared/times.js'
 
 /** The bytes of an item. */
 const bytesOf = (codec, item, what) => (codec.isBytes ? item : encodeText(item, what))

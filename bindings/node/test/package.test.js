@@ -158,14 +158,6 @@ test('an adapter finds its peer where the program is, and says what to do where 
   assert.equal(status, 0, stderr)
 })
 
-test("the README's lines run as they are", () => {
-  const readme = readFileSync(join(root, '../../README.md'), 'utf8')
-  const [, program] = readme.slice(readme.indexOf('### Node')).match(/```js\n([\s\S]*?)```/)
-  writeFileSync(join(folder, 'readme.mjs'), program)
-  const { stdout, stderr } = run('readme.mjs')
-  assert.deepEqual(stdout.trimEnd().split('\n'), ['1815 1', '2026-11-01 a', '2026-11-02 b'], stderr)
-})
-
 test('its typings are found, also without the newest library', () => {
   const program = `
     import { type Table, Store } from 'twindex'
