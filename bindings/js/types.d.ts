@@ -287,6 +287,12 @@ interface ExpiringTables<K extends KeyCodec, V extends ValueCodec> {
   snapshot: { hash: ExpiringSnapshotTable<K, V>; sorted: SortedExpiringSnapshotTable<K, V> }
   transaction: { hash: ExpiringTransactionTable<K, V>; sorted: SortedExpiringTransactionTable<K, V> }
 }
+type Expiring<
+  K extends KeyCodec,
+  V extends ValueCodec,
+  In,
+  I extends Index,
+> = In extends keyof ExpiringTables<K, V> ? ExpiringTables<K, V>[In][I] : never
 type Sorted = { index: 'sorted' }
 type Expires = { expires: true }
 /** Options that name a codec whose values may be of a type that the program knows. */
@@ -299,7 +305,7 @@ export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
   <K extends KeyCodec = 'str', V extends ValueCodec = 'str', I extends Index = 'hash'>(
     name: string,
     options: TableOptions<I, K, V> & Expires,
-  ): ExpiringTables<K, V>[In][I]
+  ): Expiring<K, V, In, I>
   <K extends KeyCodec = 'str', V extends ValueCodec = 'str', I extends Index = 'hash'>(
     name: string,
     options?: TableOptions<I, K, V>,
@@ -307,11 +313,11 @@ export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
   <T, K extends KeyCodec = 'str'>(
     name: string,
     options: TypedOptions<'sorted', K> & Sorted & Expires,
-  ): ExpiringTables<K, Typed<T>>[In]['sorted']
+  ): Expiring<K, Typed<T>, In, 'sorted'>
   <T, K extends KeyCodec = 'str'>(
     name: string,
     options: TypedOptions<'hash', K> & Expires,
-  ): ExpiringTables<K, Typed<T>>[In]['hash']
+  ): Expiring<K, Typed<T>, In, 'hash'>
   <T, K extends KeyCodec = 'str'>(
     name: string,
     options: TypedOptions<'sorted', K> & Sorted,

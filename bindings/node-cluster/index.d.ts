@@ -43,10 +43,6 @@ declare module './lib/shared/types.js' {
   interface Tables<K extends KeyCodec, V extends ValueCodec> {
     cluster: Opening<K, V>
   }
-  interface ExpiringTables<K extends KeyCodec, V extends ValueCodec> {
-    /** There are none. */
-    cluster: Record<Index, never>
-  }
 }
 
 interface Opening<K extends KeyCodec, V extends ValueCodec> {
