@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A file of this folder. */
 export const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
 
-export const { cases } = read('vectors.json')
+export const { cases, expiring } = read('vectors.json')
 
 /** What a step says for bytes; anything else as it is, for the store to refuse. */
 export function decode(value) {

@@ -20,6 +20,8 @@ import { ANY, DOWN, UP, Walk } from './walk.js'
 import { openWatch } from './watch.js'
 
 const {
+  contains: nativeContains,
+  delete: nativeDelete,
   insert: nativeInsert,
   replace: nativeReplace,
   select: nativeSelect,
@@ -129,6 +131,7 @@ export class Table extends TableLike {
   }
 
   delete(key) {
+    if (this.#areStrings) return nativeDelete(this.#handle, key)
     return this.#verbs.delete(this.#handle, this.#key(key))
   }
 
@@ -138,6 +141,7 @@ export class Table extends TableLike {
   }
 
   contains(key) {
+    if (this.#areStrings) return nativeContains(this.#handle, key)
     return this.#verbs.contains(this.#handle, this.#key(key))
   }
 
