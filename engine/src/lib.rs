@@ -101,6 +101,8 @@
 //   a look-up                  two cache misses that wait for each other: bucket and record, or leaf and cell
 //   the longest insert         hash: doubling the directory with two locks held, some 256 KiB at ten million pairs; else a split,
 //                              which moves some 670 refs. sorted: a split, which copies a leaf of 4 to 8 KiB, and nodes
+//                              both: the system clears the next 2 MiB, in 0.1 to 1 ms; 4.6 ms if a virtual machine has to
+//                              ask its host for them
 //
 //      Store ── names ──> Table ──> Shared ──> HashIndex   directory -> segment of buckets -> record
 //                                              SortedIndex inner nodes -> leaf: slots -> cell
@@ -200,13 +202,13 @@ use std::alloc::{self, Layout};
 use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::select_unpredictable;
 use std::io;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
@@ -1352,6 +1354,8 @@ struct Space {
     next: Option<Region>,
     coming: bool,
     regions: Vec<Region>,
+    /// The block over `LARGEST` that was freed last. Each snapshot has a directory copied: fresh pages would take longer than that.
+    spare: Option<(NonNull<u8>, usize)>,
     bytes: usize,
     /// Whether the index is closed to writers, because it was empty.
     closed: bool,
@@ -1414,6 +1418,7 @@ impl Space {
             next: None,
             coming: false,
             regions: Vec::new(),
+            spare: None,
             bytes: 0,
             closed: false,
             limbo: epoch::Limbo::default(),
@@ -1452,7 +1457,8 @@ impl Space {
     /// A block of at least `bytes`, aligned to 64.
     fn take(&mut self, bytes: usize) -> Boxed<NonNull<u8>> {
         if bytes > Self::LARGEST {
-            return Ok(self.bring(bytes)?.0);
+            let spare = self.spare.take_if(|spare| spare.1 == bytes);
+            return spare.map_or_else(|| Ok(self.bring(bytes)?.0), |(block, _)| Ok(block));
         }
         let (class, size) = Self::class(bytes);
         if let Some(block) = self.pop(class) {
@@ -1535,6 +1541,7 @@ impl Space {
         let block = NonNull::new(*first)?;
         // SAFETY: M1. `push` wrote it.
         *first = unsafe { Self::next_of(block).read() };
+        prefetch(*first);
         let size = Self::class_size(class);
         self.reserved -= if size >= Self::ANY_LEAF { size } else { 0 };
         Some(block)
@@ -1596,7 +1603,9 @@ impl Space {
                 check::spoil(block.byte_add(8), Self::rounded(bytes) - 8);
             };
             self.push(block, Self::class(bytes).0);
-        } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
+        } else if let Some((unused, _)) = self.spare.replace((block, bytes))
+            && let Some(at) = self.regions.iter().rposition(|&(region, _)| region == unused)
+        {
             let (region, layout) = self.regions.swap_remove(at);
             self.bytes -= layout.size();
             // SAFETY: M1. The region was allocated with this layout.
@@ -2187,7 +2196,7 @@ impl<T: Versioned> Shared<T> {
         // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
         let old = unsafe { Arc::from_raw(self.now.swap(next, AcqRel)) };
         if old.past().is_kept(self.memory.newest()) {
-            let bytes = old.bytes().saturating_sub(old.kept_bytes());
+            let bytes = old.bytes().saturating_sub(old.past().bytes.load(Relaxed));
             self.memory.count_kept(bytes);
             past.push((generation, old, bytes));
             return true;
@@ -3218,28 +3227,6 @@ mod hash {
             None
         }
 
-        /// A copy of the value of `key`, and a word that changes with the next write to it: W1.
-        pub(super) fn watch(&self, key: &[u8]) -> (Content, Word) {
-            let (hash, mut turns) = (self.hash(key), 0);
-            loop {
-                let begun = self.past.begun.load(Acquire);
-                let directory = self.directory();
-                if directory.is_none() {
-                    return (None, (&raw const self.past.begun, begun));
-                }
-                let segment = directory.segment(hash);
-                let found = watched(&self.shard(segment).lock.0, 1, || {
-                    // A split may have moved the key to another shard before.
-                    let is_there = self.directory().segment(hash) == segment;
-                    is_there.then(|| self.find(hash, key).map(|record| Bytes::of(record.parts().1)))
-                });
-                if let Some((Some(found), word)) = found {
-                    return (found, word);
-                }
-                wait(&mut turns);
-            }
-        }
-
         /// Shows `read` each key's value. Groups of keys go through each step together, so that their cache misses overlap.
         /// 32 misses at a time take little longer than one.
         pub(super) fn get_many<K: AsRef<[u8]>>(
@@ -3365,7 +3352,7 @@ mod hash {
             if directory.is_none() {
                 return after_growth(self.start(), decide);
             }
-            let segment = directory.segment(hash);
+            let mut segment = directory.segment(hash);
             let shard = self.shard(segment);
             // The bucket comes at the same time as the lock, which no later load overtakes.
             prefetch(segment.bucket(hash, 0));
@@ -3374,10 +3361,11 @@ mod hash {
             if self.directory().segment(hash) != segment {
                 return Attempt::Retry;
             }
-            if self.heap.memory.has_snapshots()
-                && let Some(attempt) = self.before_write(shard, segment, hash)
-            {
-                return attempt;
+            if self.heap.memory.has_snapshots() {
+                segment = match self.before_write(shard, segment, hash) {
+                    Ok(current) => current,
+                    Err(refused) => return Attempt::Failed(refused),
+                };
             }
             locked.lane().next_lines(shard).for_each(prefetch);
             let Some(location) = segment.locate(shard, hash, key) else {
@@ -3506,18 +3494,19 @@ mod hash {
                     && !failed
                     && full.is_none()
                     && let directory = self.directory()
-                    && let segment = directory.segment(hash)
+                    && let mut segment = directory.segment(hash)
                     && !directory.is_none()
                     && ptr::eq(self.shard(segment), shard)
                 {
                     if let Some(&(soon, _)) = order.get(done + BUCKETS_AHEAD) {
                         prefetch(directory.segment(soon).bucket(soon, 0));
                     }
-                    if self.heap.memory.has_snapshots()
-                        && let Some(attempt) = self.before_write(shard, segment, hash)
-                    {
-                        failed = matches!(attempt, Attempt::Failed(_));
-                        continue;
+                    if self.heap.memory.has_snapshots() {
+                        let Ok(current) = self.before_write(shard, segment, hash) else {
+                            failed = true;
+                            break;
+                        };
+                        segment = current;
                     }
                     let (key, value) = pairs[at as usize];
                     let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at as usize, old), value));
@@ -3590,39 +3579,6 @@ mod hash {
             space.closed = true;
             self.directory.store(Directory::NONE.cast_mut(), Release);
             true
-        }
-
-        // --- the changes of a transaction
-
-        /// Locks the shards of some keys, which a transaction sets or deletes. `None` if the index is closed, or a shard has just been
-        /// split.
-        pub(super) fn lock_all<'c>(
-            &'c self,
-            writes: impl Iterator<Item = Put<'c>>,
-        ) -> Boxed<Option<Changes<'c>>> {
-            let number = |hash| {
-                let directory = self.directory();
-                (!directory.is_none()).then(|| directory.segment(hash).shard())
-            };
-            let (mut all, mut numbers) = (Vec::with_capacity(2), 0_u64);
-            for (key, value) in writes {
-                let hash = self.hash(key);
-                let Some(number) = number(hash) else { return Ok(None) };
-                numbers |= 1 << number;
-                all.try_reserve(1).map_err(|_| self.heap.memory.refused(0))?;
-                all.push(Planned { hash, key, value, place: None, new: None });
-            }
-            // In ascending order, as `close_if_empty` does.
-            let mut shards = Vec::with_capacity(numbers.count_ones() as usize);
-            let mut left = numbers;
-            while left != 0 {
-                let Some(shard) = self.shard_at(left.trailing_zeros() as usize) else { return Ok(None) };
-                shards.push(shard.lock());
-                left &= left - 1;
-            }
-            let changes = Changes { index: self, shards, numbers, all, full: Vec::new() };
-            let still = |change: &Planned<'_>| number(change.hash).is_some_and(|at| numbers >> at & 1 != 0);
-            Ok(changes.all.iter().all(still).then_some(changes))
         }
 
         // --- making and freeing records
@@ -4090,18 +4046,16 @@ mod hash {
                 return Ok((!self.directory().is_none()).then_some(from));
             }
             let hash = Hash(from);
-            let segment = directory.segment(hash);
+            let mut segment = directory.segment(hash);
             let locked = self.shard(segment).lock();
-            let directory = self.directory();
-            if directory.is_none() || directory.segment(hash) != segment {
+            if self.directory().is_none() || self.directory().segment(hash) != segment {
                 return Ok(Some(from));
             }
-            if self.heap.memory.has_snapshots()
-                && let Some(attempt) = self.before_write(self.shard(segment), segment, hash)
-            {
-                return if let Attempt::Failed(refused) = attempt { Err(refused) } else { Ok(Some(from)) };
+            if self.heap.memory.has_snapshots() {
+                segment = self.before_write(locked.shard, segment, hash)?;
             }
-            let span = self.directory().span(segment, hash);
+            let directory = self.directory();
+            let span = directory.span(segment, hash);
             let is_small = depth > 0 && segment.len() < BUCKETS;
             if is_small || directory.depth() - span.len().ilog2() < depth {
                 self.grow(locked, segment, hash)?;
@@ -4126,35 +4080,29 @@ mod hash {
                     let block = space.take(bytes)?;
                     // SAFETY: M1. The block is ours. The space's lock keeps entries from changing.
                     unsafe { ptr::copy_nonoverlapping(old.0.cast(), block.as_ptr(), bytes) };
-                    self.heap.memory.count_kept(bytes);
+                    self.past.count(&self.heap.memory, bytes);
                     self.directory.store(block.as_ptr().cast(), Release);
                 }
                 Ok((old.0.cast_mut().cast(), self.len()))
             })
         }
 
-        /// Before a write to a segment, whose shard is locked. If a snapshot needs the segment, a copy takes its place, and the
-        /// caller tries again: V3.
+        /// Before a write to a segment, whose shard is locked. If a snapshot needs the segment, a copy takes its place: V3. Returns
+        /// the one that may be changed.
         #[cold]
         #[inline(never)]
-        fn before_write(&self, shard: &Shard, segment: Segment<'_>, hash: Hash) -> Option<Attempt> {
-            if !self.past.is_prepared(&self.heap.memory)
-                && let Err(refused) = self.prepare(&mut self.heap.space())
-            {
-                return Some(Attempt::Failed(refused));
+        fn before_write<'s>(&'s self, shard: &Shard, segment: Segment<'s>, hash: Hash) -> Boxed<Segment<'s>> {
+            if !self.past.is_prepared(&self.heap.memory) {
+                self.prepare(&mut self.heap.space())?;
             }
             let is_old = self.heap.memory.newest() != 0 && self.past_directory().segment(hash) == segment;
             // A segment that is being split is about to be replaced anyway.
             if !is_old || ptr::eq(shard.splitting.load(Relaxed), segment.entry) {
-                return None;
+                return Ok(segment);
             }
+            self.past.reserve(&self.heap.memory, 1)?;
             let mut space = self.heap.space();
-            let copy = (self.past.reserve(&self.heap.memory, 1))
-                .and_then(|()| NewSegment::new(&mut space, segment.len(), segment.shard()));
-            let copy = match copy {
-                Ok(copy) => copy.segment,
-                Err(refused) => return Some(Attempt::Failed(refused)),
-            };
+            let copy = NewSegment::new(&mut space, segment.len(), segment.shard())?.segment;
             // SAFETY: M1, H2. The copy is ours, and the shard's lock keeps the segment from changing.
             unsafe { copy.block().copy_from_nonoverlapping(segment.block(), segment.bytes()) };
             let directory = self.directory();
@@ -4163,7 +4111,7 @@ mod hash {
             }
             self.retire_segment(&mut space, segment, hash);
             self.heap.check_end(&space);
-            Some(Attempt::Retry)
+            Ok(copy)
         }
 
         /// Frees a segment to which the directory no longer leads, once no reader is in it, or keeps it for snapshots.
@@ -4181,7 +4129,7 @@ mod hash {
         fn keep_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
             let kept = self.heap.memory.newest() != 0 && Self::mark(self.past_directory(), hash, reference);
             if kept {
-                self.heap.memory.count_kept(Self::kept_bytes_of(record));
+                self.past.count(&self.heap.memory, Self::kept_bytes_of(record));
             }
             kept
         }
@@ -4231,7 +4179,7 @@ mod hash {
 
         /// Queues a record that no snapshot needs any more. It left the index long ago. Returns whether `maintain` is due.
         fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
-            self.heap.memory.uncount_kept(Self::kept_bytes_of(record));
+            self.past.uncount(&self.heap.memory, Self::kept_bytes_of(record));
             let mut locked = loop {
                 let directory = self.directory();
                 if directory.is_none() {
@@ -4285,6 +4233,65 @@ mod hash {
         }
     }
 
+    impl Indexed for HashIndex {
+        /// A copy of the value of `key`, and a word that changes with the next write to it: W1.
+        fn watch(&self, key: &[u8]) -> (Content, Word) {
+            let (hash, mut turns) = (self.hash(key), 0);
+            loop {
+                let begun = self.past.begun.load(Acquire);
+                let directory = self.directory();
+                if directory.is_none() {
+                    return (None, (&raw const self.past.begun, begun));
+                }
+                let segment = directory.segment(hash);
+                let found = watched(&self.shard(segment).lock.0, 1, || {
+                    // A split may have moved the key to another shard before.
+                    let is_there = self.directory().segment(hash) == segment;
+                    is_there.then(|| self.find(hash, key).map(|record| Bytes::of(record.parts().1)))
+                });
+                if let Some((Some(found), word)) = found {
+                    return (found, word);
+                }
+                wait(&mut turns);
+            }
+        }
+
+        /// Locks the shards of some keys, which a transaction sets or deletes. `None` if the index is closed, or a shard has just been
+        /// split.
+        fn lock_all<'c>(
+            &'c self,
+            writes: &mut dyn Iterator<Item = Put<'c>>,
+        ) -> Boxed<Option<Box<dyn Held + 'c>>> {
+            let number = |hash| {
+                let directory = self.directory();
+                (!directory.is_none()).then(|| directory.segment(hash).shard())
+            };
+            let (mut all, mut numbers) = (Vec::with_capacity(2), 0_u64);
+            for (key, value) in writes {
+                let hash = self.hash(key);
+                let Some(number) = number(hash) else { return Ok(None) };
+                numbers |= 1 << number;
+                all.try_reserve(1).map_err(|_| self.heap.memory.refused(0))?;
+                all.push(Planned { hash, key, value, place: None, new: None });
+            }
+            // In ascending order, as `close_if_empty` does.
+            let mut shards = Vec::with_capacity(numbers.count_ones() as usize);
+            let mut left = numbers;
+            while left != 0 {
+                let Some(shard) = self.shard_at(left.trailing_zeros() as usize) else { return Ok(None) };
+                shards.push(shard.lock());
+                left &= left - 1;
+            }
+            let changes = Changes { index: self, shards, numbers, all, full: Vec::new() };
+            let still = |change: &Planned<'_>| number(change.hash).is_some_and(|at| numbers >> at & 1 != 0);
+            Ok(changes.all.iter().all(still).then(|| Box::new(changes) as _))
+        }
+
+        fn begin(&self) -> Boxed<()> {
+            self.start()
+        }
+    }
+
     impl Held for Changes<'_> {
         fn holds(&self, word: *const AtomicU64) -> bool {
             self.shards.iter().any(|locked| ptr::eq(&raw const locked.shard.lock.0, word))
@@ -4293,20 +4300,11 @@ mod hash {
         fn prepare(&mut self) -> Boxed<bool> {
             let Self { index, numbers, shards, all, full } = self;
             for change in &mut *all {
-                let segment = loop {
-                    let segment = index.directory().segment(change.hash);
-                    let copied = index
-                        .heap
-                        .memory
-                        .has_snapshots()
-                        .then(|| index.before_write(index.shard(segment), segment, change.hash));
-                    match copied.flatten() {
-                        None => break segment,
-                        Some(Attempt::Failed(error)) => return Err(error),
-                        Some(_) => {}
-                    }
-                };
+                let mut segment = index.directory().segment(change.hash);
                 let shard = index.shard(segment);
+                if index.heap.memory.has_snapshots() {
+                    segment = index.before_write(shard, segment, change.hash)?;
+                }
                 let is_split = ptr::eq(shard.splitting.load(Relaxed), segment.entry);
                 let found = (!is_split).then(|| segment.locate_slowly(shard, change.hash, change.key));
                 change.place = found.flatten().map(|location| (segment, location));
@@ -4373,16 +4371,6 @@ mod hash {
             self.heap.bytes()
         }
 
-        fn kept_bytes(&self) -> usize {
-            let list = lock(&self.past.kept);
-            let directories = list.0.iter().filter_map(|saved| Self::kept_directory(saved.root));
-            let blocks = directories.chain(list.items().map(|kept| kept.what)).map(Retired::size);
-            let records = list.items().filter_map(Self::kept_segment).flat_map(|segment| {
-                Self::marked(segment).map(move |reference| self.shard(segment).record(reference))
-            });
-            blocks.sum::<usize>() + records.map(Self::kept_bytes_of).sum::<usize>()
-        }
-
         fn showing(origin: &Arc<Self>, generation: u64) -> Self {
             let (root, len) =
                 origin.past.root_of(generation, || (origin.directory().0.cast_mut().cast(), origin.len()));
@@ -4419,7 +4407,7 @@ mod hash {
             }
             let all =
                 || root.and_then(Self::kept_directory).into_iter().chain(items.iter().map(|kept| kept.what));
-            memory.uncount_kept(all().map(Retired::size).sum());
+            self.past.uncount(memory, all().map(Retired::size).sum());
             self.heap.retire(&mut self.heap.space(), all());
             drop(pinned);
             if due | take_flag(&self.heap.due) {
@@ -4447,8 +4435,10 @@ mod hash {
             }
             // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
-            self.heap.memory.uncount_kept(self.kept_bytes());
-            for segment in lock(&self.past.kept).items().filter_map(Self::kept_segment) {
+            self.heap.memory.uncount_kept(self.past.bytes.load(Relaxed));
+            for segment in
+                lock(&self.past.kept).iter().flat_map(|saved| &saved.items).filter_map(Self::kept_segment)
+            {
                 let shard = self.shard(segment);
                 Self::marked(segment).filter_map(|reference| shard.record(reference).blob()).for_each(free);
             }
@@ -5491,73 +5481,6 @@ mod sorted {
             Some(leaf.cell(leaf.find(key)?).1)
         }
 
-        /// As the hash index's `watch`.
-        pub(super) fn watch(&self, key: &[u8]) -> (Content, Word) {
-            let mut turns = 0;
-            loop {
-                let begun = self.past.begun.load(Acquire);
-                let Some(leaf) = self.leaf(key) else { return (None, (&raw const self.past.begun, begun)) };
-                let value = || leaf.find(key).map(|slot| Bytes::of(leaf.cell(slot).1.bytes()));
-                if let Some(found) = watched(leaf.state(), BUSY, value) {
-                    return found;
-                }
-                wait(&mut turns);
-            }
-        }
-
-        /// Copies of up to `limit` pairs between two bounds, and the words that change with the next write among them.
-        pub(super) fn watch_range(
-            &self,
-            (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-            limit: usize,
-            down: bool,
-        ) -> (Vec<OwnedPair>, Vec<Word>) {
-            let (mut found, mut words, mut turns) = (Vec::new(), Vec::new(), 0);
-            let (from, to) = if down { (upper, lower) } else { (lower, upper) };
-            let mut passed: Option<Vec<u8>> = None;
-            loop {
-                let from = match &passed {
-                    Some(edge) if down => Bound::Excluded(edge.as_slice()),
-                    Some(edge) => Bound::Included(edge.as_slice()),
-                    None => from,
-                };
-                let begun = self.past.begun.load(Acquire);
-                let Some((leaf, edge)) = self.leaf_at(from, down) else {
-                    return (found, vec![(&raw const self.past.begun, begun)]);
-                };
-                let done = found.len();
-                let copied = watched(leaf.state(), BUSY, || {
-                    let (lower, upper) = if down { (to, from) } else { (from, to) };
-                    let between = pairs_between(leaf, leaf.count(), lower, upper);
-                    let mut copy = |at: usize| {
-                        let slot = leaf.slot(at);
-                        let (rest, value) = leaf.cell(slot);
-                        let head = slot.head().to_be_bytes();
-                        let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
-                        found.push((key, value.bytes().to_vec()));
-                    };
-                    let wanted = limit - done;
-                    if down {
-                        between.clone().rev().take(wanted).for_each(&mut copy);
-                    } else {
-                        between.clone().take(wanted).for_each(&mut copy);
-                    }
-                    let whole = if down { between.start == 0 } else { between.end == leaf.count() };
-                    edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat())
-                });
-                let Some((edge, word)) = copied else {
-                    found.truncate(done);
-                    wait(&mut turns);
-                    continue;
-                };
-                words.push(word);
-                passed = edge.filter(|edge| found.len() < limit && !beyond(edge, to, down));
-                if passed.is_none() {
-                    return (found, words);
-                }
-            }
-        }
-
         /// Shows `read` each key's value. The keys of a group go down the tree together, so that their cache misses overlap.
         pub(super) fn get_many<K: AsRef<[u8]>>(
             &self,
@@ -5661,9 +5584,12 @@ mod sorted {
             decide: &mut impl FnMut(Option<&[u8]>) -> Decision<V>,
         ) -> Attempt {
             let Some(mut locked) = leaf.lock() else { return Attempt::Retry };
-            if self.is_old(leaf.born) {
-                return self.copy_leaf(locked, key);
+            if self.is_old(leaf.born)
+                && let Err(refused) = self.copy_leaf(&mut locked, key)
+            {
+                return Attempt::Failed(refused);
             }
+            let leaf = locked.node;
             let search = leaf.search(leaf.count(), key, false);
             let changed = self.change_in(&mut locked, search, decide);
             if let (Some(hints), Err(at)) = (hints, search.found)
@@ -5714,13 +5640,10 @@ mod sorted {
                 && let Some(mut locked) = leaf.lock()
                 && may_write()
             {
-                if self.is_old(leaf.born) {
-                    match self.copy_leaf(locked, first) {
-                        Attempt::Failed(_) => return,
-                        _ => continue,
-                    }
+                if self.is_old(leaf.born) && self.copy_leaf(&mut locked, first).is_err() {
+                    return;
                 }
-                let mut done = 0;
+                let (leaf, mut done) = (locked.node, 0);
                 for (at, &(key, value)) in rest[..here].iter().enumerate() {
                     let mut search = leaf.search(leaf.count(), key, true);
                     let far = (at + leaf.count()).min(here - 1);
@@ -5738,31 +5661,6 @@ mod sorted {
                 rest = &rest[done..];
                 self.heap.maintain_if_due();
             }
-        }
-
-        /// Locks the leaves of some keys in ascending order, which a transaction sets or deletes. `None` if the index is closed, or a leaf
-        /// has just been replaced.
-        pub(super) fn lock_all<'c>(
-            &'c self,
-            writes: impl Iterator<Item = Put<'c>>,
-        ) -> Boxed<Option<Changes<'c>>> {
-            let (mut leaves, mut all): (Vec<LockedLeaf<'c>>, _) = (Vec::new(), Vec::with_capacity(2));
-            let refused = |_| self.heap.memory.refused(0);
-            for (key, value) in writes {
-                all.try_reserve(1).map_err(refused)?;
-                all.push(Planned { leaf: 0, key, value, made: None });
-            }
-            all.sort_unstable_by_key(|planned| planned.key);
-            for planned in &mut all {
-                let Some(leaf) = self.leaf(planned.key) else { return Ok(None) };
-                if leaves.last().is_none_or(|last| last.node.head != leaf.head) {
-                    let Some(locked) = leaf.lock() else { return Ok(None) };
-                    leaves.try_reserve(1).map_err(refused)?;
-                    leaves.push(locked);
-                }
-                planned.leaf = leaves.len() - 1;
-            }
-            Ok(Some(Changes { index: self, leaves, all }))
         }
 
         // --- setting and deleting a pair
@@ -6199,8 +6097,13 @@ mod sorted {
             Ok(leaf)
         }
 
-        /// Replaces a leaf by one with room for these writes, or by two, of which each gets a part of the pairs and writes.
-        fn widen(&self, locked: &mut LockedLeaf<'_>, writes: &[Planned<'_>]) -> Boxed<()> {
+        /// Replaces a leaf by one with room for these writes, or by two, of which each gets a part of the pairs and writes. Returns
+        /// the lock of the second one, and how many writes go to the first.
+        fn widen<'l>(
+            &'l self,
+            locked: &mut LockedLeaf<'l>,
+            writes: &[Planned<'_>],
+        ) -> Boxed<Option<(LockedLeaf<'l>, usize)>> {
             let (leaf, run, key) = (locked.node, locked.node.run(), writes[0].key);
             let (pairs, content) = (run.slots.len(), Self::joint_content(run, writes).1);
             // How many of the leaf's pairs come before a write, and whether it replaces the next one.
@@ -6213,7 +6116,8 @@ mod sorted {
             }
             if content <= largest(pairs + writes.len()) {
                 let roomy = self.roomy_leaf(run, writes)?;
-                return self.replace(locked, key, roomy, None);
+                self.replace_locked(locked, key, roomy, None)?;
+                return Ok(None);
             }
             // Half of it, or as much as one leaf has if there are many writes.
             let budget = (content / 2).min(LEAF / 8 * 7);
@@ -6238,7 +6142,8 @@ mod sorted {
             let separator = next[..=common(&last, &next)].to_vec();
             let low = self.roomy_leaf(low, first)?;
             let high = self.roomy_leaf(high, then).inspect_err(|_| self.discard_leaf(low))?;
-            self.replace(locked, key, low, Some((separator, high)))
+            let high = self.replace_locked(locked, key, low, Some((separator, high)))?;
+            Ok(high.map(|high| (high, number)))
         }
 
         // --- merging leaves
@@ -6357,6 +6262,23 @@ mod sorted {
             });
             self.retire_nodes([Child::of_leaf(locked.node)].into_iter().chain(inners));
             Ok(())
+        }
+
+        /// As `replace`, but the new leaves are locked from the beginning, the lower one in the old one's stead.
+        fn replace_locked<'l>(
+            &'l self,
+            locked: &mut LockedLeaf<'l>,
+            key: &[u8],
+            low: Leaf<'l>,
+            high: Option<(Vec<u8>, Leaf<'l>)>,
+        ) -> Boxed<Option<LockedLeaf<'l>>> {
+            // If that fails their memory is free, and nobody gives up the locks.
+            let lock =
+                |leaf: Leaf<'l>| ManuallyDrop::new(leaf.try_lock().expect("nobody else knows the leaf"));
+            let (next, second) = (lock(low), high.as_ref().map(|high| lock(high.1)));
+            self.replace(locked, key, low, high)?;
+            *locked = ManuallyDrop::into_inner(next);
+            Ok(second.map(ManuallyDrop::into_inner))
         }
 
         /// A copy of an inner node, in which the children `new`, with `separators` between them, take the place of the
@@ -6562,27 +6484,18 @@ mod sorted {
             self.past.prepare(&self.heap.memory, ptr::null_mut(), now)
         }
 
-        /// Replaces a leaf that a snapshot needs by a copy, which the caller may then change: V3.
+        /// Replaces a leaf that a snapshot needs by a copy, which is locked in its stead: V3.
         #[cold]
         #[inline(never)]
-        fn copy_leaf(&self, mut locked: LockedLeaf<'_>, key: &[u8]) -> Attempt {
-            let copied = self.prepare().and_then(|()| {
-                let mut nodes = 1;
-                let leaf = Self::descend(&self.root, |inner| {
-                    nodes += 1;
-                    inner.child_of(key, true)
-                });
-                let values = leaf.map_or(0, |leaf| leaf.out_of_line().count());
-                self.past.reserve(&self.heap.memory, nodes + values)?;
-                let used = locked.node.used();
-                let size = (used + slack(used)).min(usize::from(locked.node.size).max(used));
-                let copy = self.resized(locked.node, size)?;
-                self.replace(&mut locked, key, copy, None)
-            });
-            match copied {
-                Ok(()) => Attempt::Retry,
-                Err(refused) => Attempt::Failed(refused),
-            }
+        fn copy_leaf<'l>(&'l self, locked: &mut LockedLeaf<'l>, key: &[u8]) -> Boxed<()> {
+            /// The leaf, and the nodes above it.
+            const NODES: usize = 16;
+            self.prepare()?;
+            self.past.reserve(&self.heap.memory, NODES)?;
+            let used = locked.node.used();
+            let size = (used + slack(used)).min(usize::from(locked.node.size).max(used));
+            let copy = self.resized(locked.node, size)?;
+            self.replace_locked(locked, key, copy, None).map(drop)
         }
 
         /// Frees a value that is out of line once no reader is in it, or keeps it for snapshots.
@@ -6629,16 +6542,15 @@ mod sorted {
         }
     }
 
-    /// What a transaction changes in an index, and the leaves that this concerns, which are locked.
+    /// What a transaction changes in an index, in the order of the keys, and the leaves that this concerns, which are locked.
     pub(super) struct Changes<'c> {
         index: &'c SortedIndex,
-        leaves: Vec<LockedLeaf<'c>>,
+        /// Each with the numbers of its changes.
+        leaves: Vec<(LockedLeaf<'c>, Range<usize>)>,
         all: Vec<Planned<'c>>,
     }
 
     struct Planned<'c> {
-        /// The number of its leaf.
-        leaf: usize,
         key: &'c [u8],
         value: Option<&'c [u8]>,
         /// The value, if that is to be out of line.
@@ -6654,19 +6566,125 @@ mod sorted {
         }
     }
 
+    impl Indexed for SortedIndex {
+        fn watch(&self, key: &[u8]) -> (Content, Word) {
+            let mut turns = 0;
+            loop {
+                let begun = self.past.begun.load(Acquire);
+                let Some(leaf) = self.leaf(key) else { return (None, (&raw const self.past.begun, begun)) };
+                let value = || leaf.find(key).map(|slot| Bytes::of(leaf.cell(slot).1.bytes()));
+                if let Some(found) = watched(leaf.state(), BUSY, value) {
+                    return found;
+                }
+                wait(&mut turns);
+            }
+        }
+
+        fn watch_range(
+            &self,
+            (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+            limit: usize,
+            down: bool,
+        ) -> (Vec<OwnedPair>, Vec<Word>) {
+            let (mut found, mut words, mut turns) = (Vec::new(), Vec::new(), 0);
+            let (from, to) = if down { (upper, lower) } else { (lower, upper) };
+            let mut passed: Option<Vec<u8>> = None;
+            loop {
+                let from = match &passed {
+                    Some(edge) if down => Bound::Excluded(edge.as_slice()),
+                    Some(edge) => Bound::Included(edge.as_slice()),
+                    None => from,
+                };
+                let begun = self.past.begun.load(Acquire);
+                let Some((leaf, edge)) = self.leaf_at(from, down) else {
+                    return (found, vec![(&raw const self.past.begun, begun)]);
+                };
+                let done = found.len();
+                let copied = watched(leaf.state(), BUSY, || {
+                    let (lower, upper) = if down { (to, from) } else { (from, to) };
+                    let between = pairs_between(leaf, leaf.count(), lower, upper);
+                    let mut copy = |at: usize| {
+                        let slot = leaf.slot(at);
+                        let (rest, value) = leaf.cell(slot);
+                        let head = slot.head().to_be_bytes();
+                        let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
+                        found.push((key, value.bytes().to_vec()));
+                    };
+                    let wanted = limit - done;
+                    if down {
+                        between.clone().rev().take(wanted).for_each(&mut copy);
+                    } else {
+                        between.clone().take(wanted).for_each(&mut copy);
+                    }
+                    let whole = if down { between.start == 0 } else { between.end == leaf.count() };
+                    edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat())
+                });
+                let Some((edge, word)) = copied else {
+                    found.truncate(done);
+                    wait(&mut turns);
+                    continue;
+                };
+                words.push(word);
+                passed = edge.filter(|edge| found.len() < limit && !beyond(edge, to, down));
+                if passed.is_none() {
+                    return (found, words);
+                }
+            }
+        }
+
+        /// Locks the leaves of some keys in ascending order, which a transaction sets or deletes. `None` if the index is closed, or a leaf
+        /// has just been replaced.
+        fn lock_all<'c>(
+            &'c self,
+            writes: &mut dyn Iterator<Item = Put<'c>>,
+        ) -> Boxed<Option<Box<dyn Held + 'c>>> {
+            let (mut leaves, mut all) = (Vec::<(LockedLeaf<'c>, Range<usize>)>::new(), Vec::with_capacity(2));
+            let refused = |_| self.heap.memory.refused(0);
+            for (key, value) in writes {
+                all.try_reserve(1).map_err(refused)?;
+                all.push(Planned { key, value, made: None });
+            }
+            all.sort_unstable_by_key(|planned| planned.key);
+            for (at, planned) in all.iter().enumerate() {
+                let Some(leaf) = self.leaf(planned.key) else { return Ok(None) };
+                match leaves.last_mut() {
+                    Some((last, writes)) if last.node.head == leaf.head => writes.end = at + 1,
+                    _ => {
+                        let Some(locked) = leaf.lock() else { return Ok(None) };
+                        leaves.try_reserve(1).map_err(refused)?;
+                        leaves.push((locked, at..at + 1));
+                    }
+                }
+            }
+            Ok(Some(Box::new(Changes { index: self, leaves, all })))
+        }
+
+        fn begin(&self) -> Boxed<()> {
+            self.start()
+        }
+    }
+
     impl Held for Changes<'_> {
         fn holds(&self, word: *const AtomicU64) -> bool {
-            self.leaves.iter().any(|locked| ptr::eq(locked.state, word))
+            self.leaves.iter().any(|(locked, _)| ptr::eq(locked.state, word))
         }
 
         fn prepare(&mut self) -> Boxed<bool> {
             let Self { index, leaves, all } = self;
-            let is_ready = |writes: &[Planned<'_>]| {
-                let leaf = leaves[writes[0].leaf].node;
-                !index.is_old(leaf.born) && SortedIndex::fits(leaf, writes)
-            };
-            if !all.chunk_by(|one, next| one.leaf == next.leaf).all(is_ready) {
-                return Ok(false);
+            let mut at = 0;
+            while let Some((locked, numbers)) = leaves.get_mut(at) {
+                let writes = &all[numbers.clone()];
+                if index.is_old(locked.node.born) {
+                    index.copy_leaf(locked, writes[0].key)?;
+                }
+                if SortedIndex::fits(locked.node, writes) {
+                    at += 1;
+                } else if let Some((second, first)) = index.widen(locked, writes)? {
+                    let middle = numbers.start + first;
+                    let rest = (second, middle..mem::replace(&mut numbers.end, middle));
+                    leaves.try_reserve(1).map_err(|_| index.heap.memory.refused(0))?;
+                    leaves.insert(at + 1, rest);
+                }
             }
             for Planned { key, value, made, .. } in all {
                 let code = value.map_or(0, |value| length_code(key.len(), value.len()));
@@ -6679,10 +6697,9 @@ mod sorted {
 
         fn end(&mut self, done: bool) {
             let Self { index, leaves, all } = self;
-            let all = mem::take(all);
-            for writes in all.chunk_by(|one, next| one.leaf == next.leaf) {
-                let locked = &mut leaves[writes[0].leaf];
-                for &Planned { key, value, made, .. } in writes {
+            for (locked, numbers) in leaves.iter_mut() {
+                let writes = &all[numbers.clone()];
+                for &Planned { key, value, made } in writes {
                     if !done {
                         if let Some(made) = made {
                             index.discard([made]);
@@ -6714,32 +6731,6 @@ mod sorted {
             leaves.clear();
             index.heap.maintain_if_due();
         }
-
-        fn make_room(&mut self) -> Boxed<()> {
-            let (index, all) = (self.index, mem::take(&mut self.all));
-            self.leaves.clear();
-            index.discard(all.iter().filter_map(|write| write.made));
-            let mut rest = all.as_slice();
-            while let Some(&Planned { key, .. }) = rest.first()
-                && let Some((leaf, edge)) = index.leaf_at(Bound::Included(key), false)
-            {
-                let edge = edge.map(|(inner, at)| inner.separator(at).concat());
-                let here = rest.partition_point(|write| edge.as_deref().is_none_or(|edge| write.key < edge));
-                let Some(mut locked) = leaf.lock() else { continue };
-                if index.is_old(leaf.born) {
-                    match index.copy_leaf(locked, key) {
-                        Attempt::Failed(refused) => return Err(refused),
-                        _ => continue,
-                    }
-                }
-                if SortedIndex::fits(leaf, &rest[..here]) {
-                    rest = &rest[here..];
-                } else {
-                    index.widen(&mut locked, &rest[..here])?;
-                }
-            }
-            Ok(())
-        }
     }
 
     impl Versioned for SortedIndex {
@@ -6749,10 +6740,6 @@ mod sorted {
 
         fn bytes(&self) -> usize {
             self.heap.bytes()
-        }
-
-        fn kept_bytes(&self) -> usize {
-            lock(&self.past.kept).items().map(|kept| kept.what.size()).sum()
         }
 
         fn showing(origin: &Arc<Self>, generation: u64) -> Self {
@@ -6767,7 +6754,7 @@ mod sorted {
 
         fn prune(&self, closed: u64, open: &Needed) {
             let items = self.past.take_unneeded(closed, open).map_or_else(Vec::new, |(_, items)| items);
-            self.heap.memory.uncount_kept(items.iter().map(|kept| kept.what.size()).sum());
+            self.past.uncount(&self.heap.memory, items.iter().map(|kept| kept.what.size()).sum());
             self.heap.retire(&mut self.heap.space(), items.iter().map(|kept| kept.what));
             if take_flag(&self.heap.due) {
                 self.heap.maintain();
@@ -6794,8 +6781,8 @@ mod sorted {
                 }
             };
             space.limbo.drain().for_each(free);
-            self.heap.memory.uncount_kept(self.kept_bytes());
-            lock(&self.past.kept).items().for_each(|kept| free(kept.what));
+            self.heap.memory.uncount_kept(self.past.bytes.load(Relaxed));
+            lock(&self.past.kept).iter().flat_map(|saved| &saved.items).for_each(|kept| free(kept.what));
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
                 root.each_leaf(&mut |leaf| leaf.out_of_line().for_each(free));
             }
@@ -7728,36 +7715,13 @@ pub struct TableOptions<'n> {
     values: Codec<'n>,
 }
 
-/// A codec as a caller asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Codec<'n> {
-    name: &'n str,
-    /// Whether a table that exists already may have any other codec.
-    any: bool,
-}
-
-impl Codec<'_> {
-    fn check_name(self) -> Result<()> {
-        if self.name.is_empty() || self.name.len() > MAX_NAME_BYTES {
-            return Err(Error::CodecName { name: self.name.into() });
-        }
-        Ok(())
-    }
-
-    /// Checks this codec against the one that a table has. Every table may be opened as plain bytes.
-    fn check(self, table: &Table, of: &'static str, has: &str) -> Result<()> {
-        if self.any || self.name == BYTES || self.name == has {
-            return Ok(());
-        }
-        Err(Error::WrongCodec { table: table.name().into(), of, has: has.into(), needs: self.name.into() })
-    }
-}
+/// The name of a codec that a caller asks for, and whether a table that exists already may have any other.
+type Codec<'n> = (&'n str, bool);
 
 impl<'n> TableOptions<'n> {
     /// A table with this index, which is created where there is none, with `bytes` as keys and values.
     pub fn new(index: IndexKind) -> Self {
-        let bytes = Codec { name: BYTES, any: true };
-        Self { index, any_index: false, create: true, keys: bytes, values: bytes }
+        Self { index, any_index: false, create: true, keys: (BYTES, true), values: (BYTES, true) }
     }
 
     /// Whether a table that is there may have the other index.
@@ -7775,25 +7739,25 @@ impl<'n> TableOptions<'n> {
     /// Names the codec of the keys. A table that has another is an error; `bytes` opens any.
     #[must_use]
     pub fn keys(self, name: &'n str) -> Self {
-        Self { keys: Codec { name, any: false }, ..self }
+        Self { keys: (name, false), ..self }
     }
 
     /// Names the codec of the values, as [`keys`](Self::keys).
     #[must_use]
     pub fn values(self, name: &'n str) -> Self {
-        Self { values: Codec { name, any: false }, ..self }
+        Self { values: (name, false), ..self }
     }
 
     /// Names the codec that the keys of a new table get. A table that is there keeps its own.
     #[must_use]
     pub fn keys_if_new(self, name: &'n str) -> Self {
-        Self { keys: Codec { name, any: true }, ..self }
+        Self { keys: (name, true), ..self }
     }
 
     /// Names the codec that the values of a new table get, as [`keys_if_new`](Self::keys_if_new).
     #[must_use]
     pub fn values_if_new(self, name: &'n str) -> Self {
-        Self { values: Codec { name, any: true }, ..self }
+        Self { values: (name, true), ..self }
     }
 
     /// The index.
@@ -7807,11 +7771,12 @@ impl<'n> TableOptions<'n> {
     }
 
     fn check_names(&self, table: &str) -> Result<()> {
-        if table.is_empty() || table.len() > MAX_NAME_BYTES {
+        let is_invalid = |name: &str| name.is_empty() || name.len() > MAX_NAME_BYTES;
+        if is_invalid(table) {
             return Err(Error::TableName { name: table.into() });
         }
-        self.keys.check_name()?;
-        self.values.check_name()
+        let invalid = [self.keys.0, self.values.0].into_iter().find(|name| is_invalid(name));
+        invalid.map_or(Ok(()), |name| Err(Error::CodecName { name: name.into() }))
     }
 
     /// For bindings: fails where a table, also one of a snapshot, is not as these options say.
@@ -7821,13 +7786,19 @@ impl<'n> TableOptions<'n> {
             table.needs(self.index)?;
         }
         let (keys, values) = table.codecs();
-        self.keys.check(table, "keys", keys)?;
-        self.values.check(table, "values", values)
+        for (of, (needs, any), has) in [("keys", self.keys, keys), ("values", self.values, values)] {
+            // Every table may be opened as plain bytes.
+            if !any && needs != BYTES && needs != has {
+                let (table, has, needs) = (table.name().into(), has.into(), needs.into());
+                return Err(Error::WrongCodec { table, of, has, needs });
+            }
+        }
+        Ok(())
     }
 
     /// The codecs that a new table gets, of its keys and of its values.
     pub fn codecs(&self) -> (&'n str, &'n str) {
-        (self.keys.name, self.values.name)
+        (self.keys.0, self.values.0)
     }
 }
 
@@ -9189,19 +9160,15 @@ struct Past<I> {
     /// The newest snapshot when the root was last saved, and its root: V2.
     root_of: AtomicU64,
     root: AtomicPtr<u8>,
-    kept: Mutex<KeptList>,
+    /// In the order of their snapshots.
+    kept: Mutex<Vec<Saved>>,
+    /// The bytes of all that is kept.
+    bytes: AtomicUsize,
     /// Changes when an index that has nothing yet begins: W1.
     begun: AtomicU64,
     /// In an index that shows a snapshot: the index that it shows, and how many pairs that had.
     origin: Option<(Arc<I>, usize)>,
 }
-
-/// In the order of their snapshots.
-#[derive(Default)]
-struct KeptList(VecDeque<Saved>);
-
-// SAFETY: V3. Roots lead to what the index keeps as long as they are here.
-unsafe impl Send for KeptList {}
 
 /// What is kept for the snapshots up to a generation, from the root before this one on.
 struct Saved {
@@ -9210,38 +9177,19 @@ struct Saved {
     /// The count of pairs.
     len: usize,
     /// What these snapshots need and no newer one does. When they are closed, the root before takes what its snapshots need.
-    items: BinaryHeap<Preserved>,
-    /// So many items there will be at most. Room for them was taken before anything was written.
-    most: usize,
+    items: Vec<Preserved>,
 }
 
-/// Memory that snapshots need since a generation. That which older ones do not need comes first.
+// SAFETY: V3. The root leads to what the index keeps as long as this is in its list.
+unsafe impl Send for Saved {}
+
+/// Memory that snapshots need since a generation.
 struct Preserved {
     from: u64,
     what: Retired,
     /// Of a hash index's segment.
     shard: usize,
 }
-
-impl Ord for Preserved {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.from.cmp(&other.from)
-    }
-}
-
-impl PartialOrd for Preserved {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Preserved {
-    fn eq(&self, other: &Self) -> bool {
-        self.from == other.from
-    }
-}
-
-impl Eq for Preserved {}
 
 /// The generations of the snapshots that are open, and of those that will be.
 struct Needed {
@@ -9265,9 +9213,8 @@ fn any_between(open: &[u64], from: u64, to: u64) -> bool {
 trait Versioned: Sized {
     fn past(&self) -> &Past<Self>;
 
-    /// The bytes of all its memory, and of the part that counts as kept already.
+    /// The bytes of all its memory.
     fn bytes(&self) -> usize;
-    fn kept_bytes(&self) -> usize;
 
     /// An index that shows what `origin` had in this generation.
     fn showing(origin: &Arc<Self>, generation: u64) -> Self;
@@ -9283,9 +9230,21 @@ impl<I> Past<I> {
             root_of: AtomicU64::new(0),
             root: AtomicPtr::new(ptr::null_mut()),
             kept: Mutex::default(),
+            bytes: AtomicUsize::new(0),
             begun: AtomicU64::new(0),
             origin: None,
         }
+    }
+
+    /// Counts bytes that are kept, and the store's with them.
+    fn count(&self, memory: &Memory, bytes: usize) {
+        self.bytes.fetch_add(bytes, Relaxed);
+        memory.count_kept(bytes);
+    }
+
+    fn uncount(&self, memory: &Memory, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Relaxed);
+        memory.uncount_kept(bytes);
     }
 
     /// Whether the newest snapshot has this index.
@@ -9311,13 +9270,13 @@ impl<I> Past<I> {
             return Ok(());
         }
         let mut kept = lock(&self.kept);
-        let root = match kept.root(newest) {
+        let root = match saved(&kept, newest) {
             _ if !self.is_kept(newest) => none,
             Some(saved) => saved.root,
             None => {
-                kept.0.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
+                kept.try_reserve(1).map_err(|_| Box::new(memory.refused(0)))?;
                 let (root, len) = save()?;
-                kept.0.push_back(Saved { to: newest, root, len, items: BinaryHeap::new(), most: 0 });
+                kept.push(Saved { to: newest, root, len, items: Vec::new() });
                 root
             }
         };
@@ -9328,12 +9287,12 @@ impl<I> Past<I> {
 
     /// The root of a snapshot of this generation, which is open, and the count of its pairs. `now` returns the current ones.
     fn root_of(&self, generation: u64, now: impl FnOnce() -> (*mut u8, usize)) -> (*mut u8, usize) {
-        lock(&self.kept).root(generation).map_or_else(now, |saved| (saved.root, saved.len))
+        saved(&lock(&self.kept), generation).map_or_else(now, |saved| (saved.root, saved.len))
     }
 
     /// The root of an open snapshot, if it was saved before a generation.
     fn root_before(&self, open: u64, before: u64) -> Option<*mut u8> {
-        lock(&self.kept).root(open).filter(|saved| saved.to < before).map(|saved| saved.root)
+        saved(&lock(&self.kept), open).filter(|saved| saved.to < before).map(|saved| saved.root)
     }
 
     /// Keeps something to which the index no longer leads, if the newest snapshot's root `leads` there. Returns whether it does.
@@ -9343,8 +9302,8 @@ impl<I> Past<I> {
             return false;
         }
         let mut kept = lock(&self.kept);
-        let last = kept.position(newest);
-        if last == kept.0.len() {
+        let last = position(&kept, newest);
+        if last == kept.len() {
             return false;
         }
         let open = lock(&memory.snapshots.listed);
@@ -9352,89 +9311,73 @@ impl<I> Past<I> {
         for at in (0..=last).rev() {
             let first = self.first(&kept, at);
             // A root that no open snapshot needs is about to go, and what it leads to may be free already.
-            let needed = any_between(&open, first, kept.0[at].to);
-            if needed && !leads(kept.0[at].root) {
+            let needed = any_between(&open, first, kept[at].to);
+            if needed && !leads(kept[at].root) {
                 break;
             }
             from = if needed { Some(first) } else { from };
         }
         drop(open);
         let Some(from) = from else { return false };
-        kept.add(memory, Preserved { from, what, shard });
+        self.add(&mut kept, memory, Preserved { from, what, shard });
         true
     }
 
-    /// Takes room for so many more items that are to be kept for the newest snapshot, so that keeping them cannot fail.
+    /// Takes room for so many more items that are to be kept for the newest snapshot.
     fn reserve(&self, memory: &Memory, more: usize) -> Boxed<()> {
         let mut kept = lock(&self.kept);
-        let at = kept.position(memory.newest());
-        let Some(saved) = kept.0.get_mut(at) else { return Ok(()) };
-        let most = saved.most + more;
-        let room = saved.items.try_reserve(most.saturating_sub(saved.items.len()));
-        room.map_err(|_| memory.refused(0))?;
-        saved.most = most;
-        Ok(())
+        let at = position(&kept, memory.newest());
+        let Some(saved) = kept.get_mut(at) else { return Ok(()) };
+        Ok(saved.items.try_reserve(more).map_err(|_| memory.refused(0))?)
     }
 
     /// Keeps something that the newest snapshot has, and all others since this generation.
     fn keep_since(&self, memory: &Memory, what: Retired, from: u64) {
-        lock(&self.kept).add(memory, Preserved { from, what, shard: 0 });
+        self.add(&mut lock(&self.kept), memory, Preserved { from, what, shard: 0 });
+    }
+
+    /// Adds what the newest snapshot needs, whose root was saved.
+    fn add(&self, list: &mut [Saved], memory: &Memory, kept: Preserved) {
+        let at = position(list, memory.newest());
+        debug_assert!(at < list.len(), "V2");
+        // There is room, unless other threads have used it and the system refuses more. Then the index keeps it until its own end.
+        if let Some(saved) = list.get_mut(at)
+            && saved.items.try_reserve(1).is_ok()
+        {
+            self.count(memory, kept.what.size());
+            saved.items.push(kept);
+        }
     }
 
     /// The first generation for which a root was saved.
-    fn first(&self, kept: &KeptList, at: usize) -> u64 {
-        at.checked_sub(1).map_or(self.born.load(Relaxed), |before| kept.0[before].to + 1)
+    fn first(&self, kept: &[Saved], at: usize) -> u64 {
+        at.checked_sub(1).map_or(self.born.load(Relaxed), |before| kept[before].to + 1)
     }
 
     /// If no open snapshot needs the root of a closed one, takes that out with the memory that none needs.
     fn take_unneeded(&self, closed: u64, open: &Needed) -> Option<(*mut u8, Vec<Preserved>)> {
         let mut kept = lock(&self.kept);
-        let at = kept.position(closed);
-        if open.by(self.first(&kept, at), kept.0.get(at)?.to) {
+        let at = position(&kept, closed);
+        if open.by(self.first(&kept, at), kept.get(at)?.to) {
             return None;
         }
-        let Saved { root, mut items, most, .. } = kept.0.remove(at)?;
-        let Some(before) = at.checked_sub(1) else { return Some((root, items.into_vec())) };
-        let older = &mut kept.0[before];
-        let mut unneeded = Vec::new();
-        while items.peek().is_some_and(|item| item.from > older.to) {
-            unneeded.extend(items.pop());
-        }
-        older.items.append(&mut items);
-        older.most += most;
-        // If it is refused now, `add` tries again.
-        let _ = older.items.try_reserve(older.most.saturating_sub(older.items.len()));
-        Some((root, unneeded))
+        let Saved { root, mut items, .. } = kept.remove(at);
+        let Some(before) = at.checked_sub(1) else { return Some((root, items)) };
+        let older = &mut kept[before];
+        let needed = items.extract_if(.., |item| item.from <= older.to);
+        older.items.extend(needed);
+        Some((root, items))
     }
 }
 
-impl KeptList {
-    /// The place of what was saved for a generation, or the end.
-    fn position(&self, generation: u64) -> usize {
-        self.0.partition_point(|saved| saved.to < generation)
-    }
+/// The place of what was saved for a generation, or the end.
+fn position(kept: &[Saved], generation: u64) -> usize {
+    kept.partition_point(|saved| saved.to < generation)
+}
 
-    /// What was saved for a generation.
-    fn root(&self, generation: u64) -> Option<&Saved> {
-        self.0.get(self.position(generation))
-    }
-
-    fn items(&self) -> impl Iterator<Item = &Preserved> {
-        self.0.iter().flat_map(|saved| &saved.items)
-    }
-
-    /// Adds what the newest snapshot needs, whose root was saved.
-    fn add(&mut self, memory: &Memory, kept: Preserved) {
-        let at = self.position(memory.newest());
-        debug_assert!(at < self.0.len(), "V2");
-        // There is room, unless another snapshot was closed without memory for this. Then the index keeps it until its own end.
-        if let Some(saved) = self.0.get_mut(at)
-            && saved.items.try_reserve(1).is_ok()
-        {
-            memory.count_kept(kept.what.size());
-            saved.items.push(kept);
-        }
-    }
+/// What was saved for a generation.
+fn saved(kept: &[Saved], generation: u64) -> Option<&Saved> {
+    kept.get(position(kept, generation))
 }
 
 impl<T: Versioned> Shared<T> {
@@ -9702,8 +9645,9 @@ impl IntoIterator for &SnapshotTable {
 // have changed, and nobody who compares words later can miss what it writes. Then it takes the memory that all writes need, which may
 // fail, and writes, which cannot. (`write_all`)
 //
-// Where a segment or leaf has no room, or a log wants all in its order, the commit first keeps out all writers, as opening a snapshot
-// does. It compares what was read with what is there, and makes room until the same steps succeed. (`commit_with`)
+// Leaves get room under these locks. Where a segment has none, or a log wants all in its order, the commit first keeps out all
+// writers, as opening a snapshot does. It compares what was read with what is there, and makes room until the same steps succeed.
+// (`commit_with`)
 //
 // - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
 //   index. (Lock, S5)
@@ -9734,7 +9678,7 @@ unsafe impl Send for Transaction {}
 /// A table, and the index that it had when the transaction first used it.
 struct Touched {
     table: Table,
-    index: Indexed,
+    index: Arc<dyn Indexed>,
     pairs: Vec<Used>,
     /// Where each key is in `pairs`, once there are more than `FEW_USED`.
     numbers: BTreeMap<Vec<u8>, usize>,
@@ -9759,9 +9703,27 @@ impl Used {
     }
 }
 
-enum Indexed {
-    Hash(Arc<hash::HashIndex>),
-    Sorted(Arc<sorted::SortedIndex>),
+/// An index as transactions use it. Callers are pinned.
+trait Indexed {
+    /// A copy of the value of `key`, and the word that changes with every write to it.
+    fn watch(&self, key: &[u8]) -> (Content, Word);
+
+    /// Copies of up to `limit` pairs between two bounds, and the words that change with the next write among them.
+    fn watch_range(
+        &self,
+        _: (Bound<&[u8]>, Bound<&[u8]>),
+        _limit: usize,
+        _down: bool,
+    ) -> (Vec<OwnedPair>, Vec<Word>) {
+        unreachable!("a hash index has no order")
+    }
+
+    /// Locks what some keys are in. `None` if that has just been replaced.
+    fn lock_all<'c>(&'c self, writes: &mut dyn Iterator<Item = Put<'c>>)
+    -> Boxed<Option<Box<dyn Held + 'c>>>;
+
+    /// Makes an index that has nothing yet ready for the first pair.
+    fn begin(&self) -> Boxed<()>;
 }
 
 /// What a transaction changes in an index, under the locks of all shards or leaves that this concerns.
@@ -9769,15 +9731,18 @@ trait Held {
     /// Whether this is the word of one of those locks.
     fn holds(&self, word: *const AtomicU64) -> bool;
 
-    /// Takes all memory that the writes need, so that nothing can fail any more. `Ok(false)` if there is no room for a slot, or a
-    /// snapshot needs a leaf.
+    /// Takes all memory that the writes need, so that nothing can fail any more. `Ok(false)` if there is no room for a slot.
     fn prepare(&mut self) -> Boxed<bool>;
 
     /// Writes what was prepared, or takes that back, and gives up the locks.
     fn end(&mut self, done: bool);
 
-    /// After `Ok(false)`, makes room for all writes instead, while no other thread writes. Gives up the locks.
-    fn make_room(&mut self) -> Boxed<()>;
+    /// After `Ok(false)`, or if others do not have room, makes room for all writes instead, while no other thread writes. Gives up
+    /// the locks.
+    fn make_room(&mut self) -> Boxed<()> {
+        self.end(false);
+        Ok(())
+    }
 }
 
 /// A key, and its new value or that it is to be deleted.
@@ -9867,57 +9832,25 @@ impl Drop for Batch<'_> {
     }
 }
 
-impl Table {
-    fn hold(&self) -> Indexed {
-        match &self.inner.pairs {
-            Pairs::Hash(index) => Indexed::Hash(index.get_arc()),
-            Pairs::Sorted(index) => Indexed::Sorted(index.get_arc()),
-        }
-    }
-}
-
 impl Touched {
     /// Whether the table still has the index.
     fn is_current(&self) -> bool {
-        match (&self.table.inner.pairs, &self.index) {
-            (Pairs::Hash(now), Indexed::Hash(index)) => ptr::eq(now.now.load(Acquire), Arc::as_ptr(index)),
-            (Pairs::Sorted(now), Indexed::Sorted(index)) => {
-                ptr::eq(now.now.load(Acquire), Arc::as_ptr(index))
-            }
-            _ => false,
-        }
+        let index = Arc::as_ptr(&self.index);
+        with_index!(self.table.inner.pairs, now => ptr::addr_eq(now.now.load(Acquire), index))
     }
 
     /// The value of a key, and its word. `None` if the table has another index now.
     fn read(&self, key: &[u8]) -> Option<(Content, Word)> {
         let _pinned = self.table.pin();
-        let watched = match &self.index {
-            Indexed::Hash(index) => index.watch(key),
-            Indexed::Sorted(index) => index.watch(key),
-        };
+        let watched = self.index.watch(key);
         self.is_current().then_some(watched)
     }
 
     fn read_range(&self, range: &ReadRange) -> Option<(Vec<OwnedPair>, Vec<Word>)> {
-        let Indexed::Sorted(index) = &self.index else { return None };
         let _pinned = self.table.pin();
         let bounds = (as_slice(&range.bounds.0), as_slice(&range.bounds.1));
-        let watched = index.watch_range(bounds, range.limit, range.down);
+        let watched = self.index.watch_range(bounds, range.limit, range.down);
         self.is_current().then_some(watched)
-    }
-
-    fn lock_all(&self) -> Boxed<Option<Box<dyn Held + '_>>> {
-        Ok(match &self.index {
-            Indexed::Hash(index) => index.lock_all(self.writes())?.map(|held| Box::new(held) as _),
-            Indexed::Sorted(index) => index.lock_all(self.writes())?.map(|held| Box::new(held) as _),
-        })
-    }
-
-    fn start(&self) -> Boxed<()> {
-        match &self.index {
-            Indexed::Hash(index) => index.start(),
-            Indexed::Sorted(index) => index.start(),
-        }
     }
 
     /// What is to be written.
@@ -9983,7 +9916,7 @@ impl Transaction {
         table.check_not_dropped()?;
         self.tables.push(Touched {
             table: table.clone(),
-            index: table.hold(),
+            index: with_index!(table.inner.pairs, index => index.get_arc() as Arc<dyn Indexed>),
             pairs: Vec::new(),
             numbers: BTreeMap::new(),
         });
@@ -10246,7 +10179,7 @@ impl Transaction {
         tables.sort_unstable_by_key(|touched| Arc::as_ptr(&touched.table.inner));
         let mut held = Vec::with_capacity(tables.len());
         for touched in &tables {
-            match touched.lock_all()? {
+            match touched.index.lock_all(&mut touched.writes())? {
                 Some(locked) => held.push(locked),
                 // Another index is about to take its place.
                 None => return Ok(alone.then_some(false)),
@@ -10326,7 +10259,7 @@ impl Transaction {
             let started = self
                 .tables
                 .iter()
-                .try_for_each(|touched| touched.writes().next().map_or(Ok(()), |_| touched.start()));
+                .try_for_each(|touched| touched.writes().next().map_or(Ok(()), |_| touched.index.begin()));
             match started.and_then(|()| self.write_all(true)) {
                 Ok(Some(true)) => return Ok(()),
                 Ok(Some(false)) => return Err(Error::Conflict { runs: 1 }),

@@ -211,13 +211,13 @@ pub fn costs(job: &Job<'_>) -> Fallible<Vec<Record>> {
     }
     let Snapshotted(store, table) = &Snapshotted::open(job.options);
     replace_all(table, 0)?;
+    if job.wants("writes") {
+        records.extend(writes(job, store, table, &keys)?);
+    }
     if job.wants("open") {
         for opens in [false, true] {
             records.extend(opening(job, store, table, &keys, opens));
         }
-    }
-    if job.wants("writes") {
-        records.extend(writes(job, store, table, &keys));
     }
     if job.wants("memory") {
         let counters = store.table("counters", twindex::IndexKind::Hash)?;
@@ -295,8 +295,14 @@ fn opening(
     })
 }
 
-/// Replaces values in random order. While a snapshot opens anew, the first sixty-fourth of the writes copies nearly all segments.
-fn writes(job: &Job<'_>, store: &twindex::Store, table: &twindex::Table, keys: &KeyList) -> Vec<Record> {
+/// Replaces values in random order. Under each snapshot, the first sixty-fourth of the writes copies nearly all segments. The first
+/// snapshot takes memory from the system, and the second one what that has left.
+fn writes(
+    job: &Job<'_>,
+    store: &twindex::Store,
+    table: &twindex::Table,
+    keys: &KeyList,
+) -> Fallible<Vec<Record>> {
     let mut value = vec![0; job.value_bytes()];
     let mut replace = |figure: &str, positions: std::ops::Range<usize>| {
         let start = job.options.clock.now();
@@ -310,11 +316,16 @@ fn writes(job: &Job<'_>, store: &twindex::Store, table: &twindex::Table, keys: &
     // The first pass finds room that deletes and older values have left.
     replace("", 0..all);
     let mut records = vec![replace("writes without, first", 0..first), replace("writes without", first..all)];
-    let snapshot = store.snapshot().expect("it opens");
-    records.push(replace("writes while copying", 0..first));
-    records.push(replace("writes after copying", first..all));
-    drop(snapshot);
-    records
+    for [copying, after] in [
+        ["writes while copying, first snapshot", "writes after copying, first snapshot"],
+        ["writes while copying", "writes after copying"],
+    ] {
+        let snapshot = store.snapshot()?;
+        records.push(replace(copying, 0..first));
+        records.push(replace(after, first..all));
+        drop(snapshot);
+    }
+    Ok(records)
 }
 
 // --- transactions

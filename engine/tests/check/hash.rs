@@ -65,7 +65,7 @@ impl HashIndex {
             records.is_sorted_by(|one, next| one.0 + one.1 <= next.0),
             "no byte is in two records, live, retired or free, of one shard or of two that share a block"
         );
-        for kept in lock(&self.past.kept).items() {
+        for kept in lock(&self.past.kept).iter().flat_map(|saved| &saved.items) {
             let segment = Self::kept_segment(kept).expect("a hash index keeps segments");
             blocks.push((segment.first().addr(), segment.bytes()));
             let shard = self.shard(segment);
@@ -74,7 +74,7 @@ impl HashIndex {
                 blobs.extend(record.blob());
             }
         }
-        for Saved { root, .. } in &lock(&self.past.kept).0 {
+        for Saved { root, .. } in lock(&self.past.kept).iter() {
             if let Some(Retired::Block(block, bytes)) = Self::kept_directory(*root) {
                 blocks.push((block.addr().get(), bytes));
             }

@@ -44,6 +44,7 @@ impl Space {
         assert_eq!(reserved, self.reserved, "the bytes of large free blocks");
         pieces.push((self.bump.addr(), self.bump_bytes));
         pieces.extend(self.next.map(|(next, layout)| (next.addr().get(), layout.size())));
+        pieces.extend(self.spare.map(|(spare, bytes)| (spare.addr().get(), bytes)));
         pieces.retain(|&(_, bytes)| bytes > 0);
         pieces.sort_unstable();
         for &(at, bytes) in &pieces {

@@ -26,7 +26,9 @@ impl SortedIndex {
         }
         let space = self.heap.space();
         let kept = lock(&self.past.kept);
-        for retired in space.limbo.iter().chain(kept.items().map(|kept| &kept.what)) {
+        for retired in
+            space.limbo.iter().chain(kept.iter().flat_map(|saved| &saved.items).map(|kept| &kept.what))
+        {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
                 Retired::Blob(blob) => met.blobs.push(blob),
