@@ -363,7 +363,7 @@ macro_rules! shared_verbs {
             ) -> Result<()> {
                 if let Given::Object(_) = value {
                     return Err(error::misuse(
-                        "update takes pairs, as that of dict: replace(key, value) gives a key that is there another value",
+                        "update takes a mapping or pairs, as that of dict; the verb is replace(key, value)",
                     ));
                 }
                 self.write_many(py, &updates(pairs, keywords)?, Engine::set_many).map(drop)

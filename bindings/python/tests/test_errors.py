@@ -71,6 +71,10 @@ MISUSES: dict[type[twindex.Error | TypeError | IndexError], list[tuple[Callable[
         (lambda: BYTES.insert(b"", 42), "value must be bytes.*not int: 42"),
         (lambda: BYTES["ada"], "not str: 'ada'"),
         (lambda: TEXTS[b"ada"], "key must be str, not bytes: b'ada'"),
+        (
+            lambda: TEXTS.insert("ada", 36),
+            'value must be str unless values="int" or "json" was named, not int: 36',
+        ),
         (lambda: NUMBERS["1"], "key must be int, not str: '1'"),
         (lambda: NUMBERS.insert(1, 1.5), "value must be int, not float: 1.5"),
         (lambda: b"" in TEXTS, "key must be str"),

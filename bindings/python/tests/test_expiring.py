@@ -1,16 +1,18 @@
 """Tables whose pairs expire: what crosses the border. The vectors say what every verb does with an expired pair."""
 
+import asyncio
 import math
 import pickle
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
 import twindex
+import twindex.aio
 from support import Index
 from twindex import ExpiringTable, Store, errors
 
@@ -197,3 +199,13 @@ def test_a_feed_and_a_watch_give_values_without_deadlines_and_when_they_expire(p
         assert (first.table, first.key, first.value) == ("lent", "a", 7)
         assert 0 < (first.expires or 0) - time() <= 60
         assert (second.value, second.expires) == (8, None)
+
+
+def test_a_store_for_asyncio_opens_them_too(path: Path) -> None:
+    async def main() -> float | None:
+        async with await twindex.aio.open(path) as store:
+            table = assert_type(await store.table("lent", expires=True), ExpiringTable[Any, Any])
+            table.upsert("a", "1", ttl=60)
+            return table.ttl("a")
+
+    assert 0 < (asyncio.run(main()) or 0) <= 60

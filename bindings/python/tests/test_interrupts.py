@@ -142,6 +142,9 @@ CALLS: dict[str, Callable[[int], Call]] = {
     "a table and a dict": lambda count: equal(count, lambda count: {key: key for key in range(count)}),
     "pairs": lambda count: reads(count, lambda table: list(table.items())),
     "a scan": lambda count: reads(count, lambda table: list(table.scan(reverse=True))),
+    "a scan in a transaction": lambda count: of(
+        shared(count), lambda store: store.transaction(lambda tx: list(tx.table("t").scan()))
+    ),
     "steps": lambda count: reads(count, lambda table: table.cursor().scan_asc_next_many(count)),
     "a value that is nowhere": lambda count: reads(count, lambda table: -1 in table.values()),
     "dump": lambda count: shared(count).dump,

@@ -1,4 +1,4 @@
-"""Names of version 0.1 and of other languages, which for this release fail with an error that gives the name of now."""
+"""Names of version 0.1 and of other kinds of tables, which for this release fail with an error that says what to use."""
 
 from ._twindex import Cache, ExpiringTable, Store, Table
 
@@ -10,8 +10,9 @@ OF_TABLES = {
     "update_many": "replace_many",
     "walk": "items",
 }
+_EXPIRES = "a table made with expires=True"
 RENAMED: dict[type, dict[str, str]] = {
-    Table: OF_TABLES,
+    Table: {**OF_TABLES, "ttl": _EXPIRES, "touch": _EXPIRES, "remove_expired": _EXPIRES},
     ExpiringTable: OF_TABLES,
     Cache: {"capacity_bytes": "capacity", "expire": "touch", "update_many": "replace_many"},
     Store: {

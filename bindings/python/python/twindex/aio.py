@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ._codecs import Codec
     from ._feed import ChangeSet
     from ._reports import Progress
-    from ._twindex import Cache, Table, Transaction
+    from ._twindex import Cache, ExpiringTable, Table, Transaction
 
     _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
     _Told: TypeAlias = Callable[[Progress], object]
@@ -94,7 +94,18 @@ class Store:
         values: str | Codec[Any] | None = None,
         create: bool = True,
     ) -> Table[Any, Any]: ...
-    async def table(self, *arguments: Any, **options: Any) -> Table[Any, Any]:
+    @overload
+    async def table(
+        self,
+        name: str,
+        index: Literal["hash", "sorted"] | None = None,
+        *,
+        keys: str | Codec[Any] | None = None,
+        values: str | Codec[Any] | None = None,
+        create: bool = True,
+        expires: Literal[True],
+    ) -> ExpiringTable[Any, Any]: ...
+    async def table(self, *arguments: Any, **options: Any) -> Table[Any, Any] | ExpiringTable[Any, Any]:
         """Opens the table of this name, or creates it: see `twindex.Store.table`."""
         return await asyncio.to_thread(self.store.table, *arguments, **options)
 

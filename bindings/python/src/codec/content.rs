@@ -73,7 +73,11 @@ fn copy(content: Content, buffer: &Buffer<'_>) -> Result<Vec<u8>> {
 #[inline]
 pub(super) fn encode_text<'a>(content: Content, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     let Ok(text) = object.cast::<PyString>() else {
-        return Err(error::wrong_type(content.name(), "str", object));
+        let expected = match content {
+            Content::Value => r#"str unless values="int" or "json" was named"#,
+            Content::Key | Content::Sought => "str",
+        };
+        return Err(error::wrong_type(content.name(), expected, object));
     };
     utf8(content.name(), text).map(|text| Encoded::Borrowed(text.as_bytes()))
 }
