@@ -30,6 +30,8 @@ pub struct Transaction {
     engine: twindex::Transaction,
     /// The tables that it uses, each once.
     tables: Vec<Table>,
+    /// It read a range, whose keys are not known.
+    has_ranges: bool,
     /// The deadlines of what it wrote.
     pub(crate) lent: Vec<(Arc<Removal>, u64)>,
     _begun: Begun,
@@ -132,6 +134,7 @@ impl Store {
             handle: Arc::clone(&self.handle),
             engine,
             tables: Vec::new(),
+            has_ranges: false,
             lent: Vec::new(),
             _begun: begun,
         })
@@ -182,6 +185,7 @@ impl Transaction {
         down: bool,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.touch(table, &[], &[])?;
+        self.has_ranges = true;
         Ok(self.handle.0.between_refreshes(|_| self.engine.range(table.in_memory(), range, limit, down))?)
     }
 
@@ -240,7 +244,7 @@ impl Transaction {
     }
 
     fn commit_rest(self) -> Result<()> {
-        let Self { handle, engine, tables, lent: _, _begun } = self;
+        let Self { handle, engine, tables, has_ranges, lent: _, _begun } = self;
         let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
         let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;
@@ -255,6 +259,16 @@ impl Transaction {
             }
             return Ok(());
         };
+        if handle.0.engine.is_writing() {
+            return Err(twindex::Error::InWrite.into());
+        }
+        let id_of = |table: &twindex::Table| {
+            tables.iter().find(|own| own.in_memory().is_same(table)).map_or(u32::MAX, |own| own.id)
+        };
+        // Other writes to what it read or writes are in the log before it, or after it, as they are in memory.
+        let stripes = handle.0.stripes();
+        let used = engine.used().map(|(table, key)| stripes.of(id_of(table), key));
+        let held = (!has_ranges).then(|| stripes.hold_many(used.collect()));
         let mut refused = None;
         let check = || match handle.0.check_writable() {
             Ok(()) => Ok(()),
@@ -263,17 +277,16 @@ impl Transaction {
                 Err(twindex::Error::Conflict { runs: 1 })
             }
         };
-        // Every other writer has its record in the log by then, since it counts as writing until that is so.
         let append = |transaction: &twindex::Transaction| {
             writer.append(|record| {
                 for (table, key, value) in transaction.writes() {
-                    let own = tables.iter().find(|own| own.in_memory().is_same(table));
-                    let id = own.map_or(u32::MAX, |own| own.id);
-                    record.push(id, value.map_or(Operation::Delete(key), |value| Operation::Put(key, value)));
+                    let operation = value.map_or(Operation::Delete(key), |value| Operation::Put(key, value));
+                    record.push(id_of(table), operation);
                 }
             })
         };
-        let committed = engine.commit_with(check, append);
+        let committed = engine.commit_with(held.is_some(), check, append);
+        drop(held);
         let written = refused.map_or_else(|| committed.map_err(Error::from), Err)?.flatten();
         drop(writer);
         let Some(Logged { log, .. }) = handle.0.logged() else { return Ok(()) };

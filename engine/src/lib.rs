@@ -9495,6 +9495,12 @@ impl Store {
         self.inner.memory.enter()
     }
 
+    /// Whether this thread is within a write, such as [`Table::alter`]'s closure.
+    #[doc(hidden)]
+    pub fn is_writing(&self) -> bool {
+        epoch::is_writing(&self.inner.memory)
+    }
+
     /// Runs `writes`. No snapshot is opened meanwhile, so each one shows all of its writes or none. Readers of the tables may see
     /// some of them earlier than others.
     pub fn atomically<T>(&self, writes: impl FnOnce() -> T) -> T {
@@ -9645,9 +9651,8 @@ impl IntoIterator for &SnapshotTable {
 // have changed, and nobody who compares words later can miss what it writes. Then it takes the memory that all writes need, which may
 // fail, and writes, which cannot. (`write_all`)
 //
-// Leaves get room under these locks. Where a segment has none, or a log wants all in its order, the commit first keeps out all
-// writers, as opening a snapshot does. It compares what was read with what is there, and makes room until the same steps succeed.
-// (`commit_with`)
+// Leaves get room under these locks. Where a segment has none, the commit first keeps out all writers, as opening a snapshot does. It
+// compares what was read with what is there, and makes room until the same steps succeed. (`commit_with`)
 //
 // - **W1** A word changes with every write to what was read under it, never has the same value twice, and lives as long as its
 //   index. (Lock, S5)
@@ -10125,6 +10130,12 @@ impl Transaction {
         Ok(sum)
     }
 
+    /// The keys that it read or writes, each with its table.
+    #[doc(hidden)]
+    pub fn used(&self) -> impl Iterator<Item = (&Table, &[u8])> {
+        self.tables.iter().flat_map(|touched| touched.pairs.iter().map(|used| (&touched.table, &*used.key)))
+    }
+
     /// What a commit would write: table, key, and the value or `None` for a delete.
     pub fn writes(&self) -> impl Iterator<Item = (&Table, &[u8], Option<&[u8]>)> {
         self.tables
@@ -10136,38 +10147,37 @@ impl Transaction {
 
     /// Writes all that the transaction wrote, if nothing that it read has changed. Otherwise it fails with
     /// [`Error::Conflict`]. After any error nothing is written.
-    pub fn commit(mut self) -> Result<()> {
-        const ROUNDS: usize = 8;
-        for _ in 0..if self.conflict { 0 } else { ROUNDS } {
-            match self.commit_in_place() {
-                Some(true) => return Ok(()),
-                Some(false) => self.settle()?,
-                None => break,
-            }
-        }
-        self.commit_with(|| Ok(()), |_| ()).map(drop)
+    pub fn commit(self) -> Result<()> {
+        self.commit_with(true, || Ok(()), |_| ()).map(drop)
     }
 
     /// Writes all without keeping other writers out. Returns whether it did, or else something has changed. `None` if it takes more
     /// than that.
-    fn commit_in_place(&self) -> Option<bool> {
+    fn commit_in_place(
+        &self,
+        check: &mut impl FnMut() -> Result<()>,
+        logged: impl FnOnce(&Self),
+    ) -> Result<Option<bool>> {
         /// More writes would hold many locks for long.
         const MOST: usize = 64;
         let memory = &self.store.inner.memory;
         // With one thread there is nobody to be kept out.
         if cfg!(target_family = "wasm") || epoch::is_writing(memory) {
-            return None;
+            return Ok(None);
         }
         let pinned = memory.enter();
         let is_dropped = |touched: &Touched| touched.table.check_not_dropped().is_err();
-        let writes = self.writes().count();
-        if writes == 0 || writes > MOST || self.tables.iter().any(is_dropped) {
-            return None;
+        if self.writes().count() > MOST || self.tables.iter().any(is_dropped) {
+            return Ok(None);
         }
-        let done = self.write_all(false).ok()??;
+        check()?;
+        let Ok(Some(done)) = self.write_all(false) else { return Ok(None) };
+        if done {
+            logged(self);
+        }
         drop(pinned);
         self.after_writes();
-        Some(done)
+        Ok(Some(done))
     }
 
     /// Writes all under the locks of the shards and leaves that this concerns, or nothing. Returns whether it did, or else what was
@@ -10216,21 +10226,33 @@ impl Transaction {
         }
     }
 
-    /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done, before
-    /// any other write of the store: what it appends to a log is in the order of memory. Neither may write to the store. Without
-    /// writes they are not run.
+    /// As [`commit`](Self::commit), for hosts with a log. `check` runs before the first write, and `logged` once all are done, and
+    /// before a snapshot is opened. Neither may write to the store. Without writes they are not run. The host says whether the commit
+    /// may do that `beside` others: what it appends to a log is then in the order of memory only if the host holds a lock of each key
+    /// that the transaction [used](Self::used), and has read no range. If not, no other thread writes meanwhile.
     #[doc(hidden)]
     pub fn commit_with<T>(
         mut self,
-        check: impl FnOnce() -> Result<()>,
+        beside: bool,
+        mut check: impl FnMut() -> Result<()>,
         logged: impl FnOnce(&Self) -> T,
     ) -> Result<Option<T>> {
+        const ROUNDS: usize = 8;
         if self.conflict {
             return self.conflict();
         }
         if self.writes().next().is_none() {
             // All that was read held at one moment.
             return Ok(None);
+        }
+        let (logged, told) = (Cell::new(Some(logged)), Cell::new(None));
+        let logged = |own: &Self| told.set(logged.take().map(|logged| logged(own)));
+        for _ in 0..if beside { ROUNDS } else { 0 } {
+            match self.commit_in_place(&mut check, logged)? {
+                Some(true) => return Ok(told.take()),
+                Some(false) => self.settle()?,
+                None => break,
+            }
         }
         let memory = Arc::clone(&self.store.inner.memory);
         let done = memory.without_writers(|_| {
@@ -10245,11 +10267,13 @@ impl Transaction {
             }
             let _batch = memory.begin_batch();
             self.apply()?;
-            Ok(Some(logged(&self)))
+            logged(&self);
+            Ok(())
         });
         memory.close_dropped();
         self.after_writes();
-        done?
+        done??;
+        Ok(told.take())
     }
 
     /// Writes all, or nothing. No other thread writes.

@@ -125,6 +125,77 @@ fn feed_from_a_snapshot_has_exactly_what_came_after_it() {
     }
 }
 
+/// Some threads change a source. Others write what they have found there under keys of their own. In the log each copy equals the
+/// source as it is just there: a record comes behind those that it has read, and before those that changed this later.
+#[test]
+fn log_has_what_threads_did_in_an_order_that_explains_all_they_read() {
+    const ROUNDS: u32 = 400;
+    let (_folder, path) = folder();
+    let store = open_by_hand(&path, LOGGED[0]);
+    let tables = accounts(&store);
+    let begun = store.position().unwrap();
+    let text = |value: Option<&[u8]>| value.unwrap_or(b"absent").to_vec();
+    thread::scope(|scope| {
+        for thread in 0..6_u8 {
+            let (store, tables) = (&store, &tables);
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread.into());
+                for _ in 0..ROUNDS {
+                    let table = &tables[random.usize(..2)];
+                    let done: Result<()> = match (thread < 3, random.u8(..8)) {
+                        (true, 0) => table.delete("source").map(drop),
+                        (true, 1..4) => table.increment("source", 1).map(drop),
+                        (true, 4) => {
+                            let mut batch = store.batch();
+                            batch.increment(table, "source", 1).unwrap();
+                            batch.commit().map(drop)
+                        }
+                        (true, _) => store.transaction(|tx| tx.increment(table, "source", 1).map(drop)),
+                        (false, 0..4) => store.transaction(|tx| {
+                            let found = tx.select(table, "source")?;
+                            tx.upsert(table, [thread], text(found.as_deref()))
+                        }),
+                        (false, 4..6) => store.transaction(|tx| {
+                            let found = tx.range(&tables[1], twindex::prefix_range(b"source"), 1, false)?;
+                            tx.upsert(&tables[1], [thread], text(found.first().map(|pair| &*pair.1)))
+                        }),
+                        (false, _) => {
+                            let found = table.select("source").unwrap();
+                            let mut batch = store.batch();
+                            batch.expect(table, "source", found.as_deref()).unwrap();
+                            batch.upsert(table, [thread], text(found.as_deref())).unwrap();
+                            batch.commit().map(drop)
+                        }
+                    };
+                    let is_fine = |error: &Error| {
+                        matches!(error, Error::Unexpected { .. } | Error::Engine(twindex::Error::Conflict { .. }))
+                    };
+                    assert!(done.as_ref().err().is_none_or(is_fine), "{done:?}");
+                }
+            });
+        }
+    });
+    let (mut feed, mut sources, mut copies) = (store.changes(begun).unwrap(), [None, None], 0);
+    while let Some(set) = feed.poll().unwrap() {
+        for change in set.changes {
+            let source = &mut sources[usize::from(&*change.table.name == NAMES[1])];
+            match change.effect {
+                Effect::Put { key, value } if *key == *b"source" => *source = Some(value),
+                Effect::Delete { .. } => *source = None,
+                Effect::Put { value, .. } => {
+                    assert_eq!(value, text(source.as_deref()), "{:?}", set.position);
+                    copies += 1;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(copies > ROUNDS);
+    for (table, source) in tables.iter().zip(sources) {
+        assert_eq!(table.select("source").unwrap(), source);
+    }
+}
+
 /// `TWINDEX_STRESS` times as much of it in the soak.
 #[test]
 fn money_is_neither_lost_nor_made_by_16_threads() {
