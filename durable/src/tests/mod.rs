@@ -4,3 +4,4 @@ mod faults;
 mod following;
 mod notices;
 mod pace;
+mod threads;
