@@ -149,14 +149,16 @@ const MOST_IDS: u32 = 1 << 31;
 impl Core {
     pub(crate) fn in_memory(engine: twindex::Store) -> Self {
         let names = engine.tables();
-        let ids: BTreeMap<String, u32> =
-            (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
-        let next_id = AtomicU32::new(ids.len() as u32);
+        let ids = (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
+        Self::new(engine, ids, names.len() as u32, None)
+    }
+
+    fn new(engine: twindex::Store, ids: BTreeMap<String, u32>, next_id: u32, home: Option<Home>) -> Self {
         Self {
             engine,
             ids: Mutex::new(ids),
-            next_id,
-            home: None,
+            next_id: AtomicU32::new(next_id),
+            home,
             transactions: OpenTransactions::default(),
             watches: Arc::default(),
             unlogged: OnceLock::new(),
@@ -260,17 +262,7 @@ impl Core {
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
-        let core = Self {
-            engine,
-            ids: Mutex::new(ids),
-            next_id: AtomicU32::new(next_id),
-            home: Some(home),
-            transactions: OpenTransactions::default(),
-            watches: Arc::default(),
-            unlogged: OnceLock::new(),
-            expiry: Expiry::default(),
-            limit: Mutex::default(),
-        };
+        let core = Self::new(engine, ids, next_id, Some(home));
         core.set_memory_limit(memory_limit);
         Ok(Arc::new(core))
     }

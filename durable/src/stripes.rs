@@ -6,16 +6,19 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// A writer holds the lock of its key from before the change in memory until the change is in the log.
 ///
-/// Locks are always taken in ascending order, so no two writers wait for each other.
+/// A writer waits for a lock only while it holds no other one, or none that comes after it, so no two writers wait for each other.
 #[derive(Debug)]
 pub(crate) struct Stripes {
     locks: Box<[Mutex<()>]>,
     hasher: foldhash::fast::RandomState,
 }
 
-/// Two writers with 64 keys each meet in 12 of 100 cases. That is worth 32 KiB, a byte for each: a writer that is put
+/// Two writers with 256 keys each meet in 22 of 100 cases. That is worth 256 KiB, a byte for each: a writer that is put
 /// to sleep while it holds its locks stops whoever needs one of them.
-const COUNT: usize = 1 << 15;
+const COUNT: usize = 1 << 18;
+
+/// How often a writer lets go of all its locks if it has to wait for one. Then it keeps those before that one.
+const LET_GO: usize = 16;
 
 type Held<'s> = MutexGuard<'s, ()>;
 
@@ -45,6 +48,15 @@ impl Stripes {
         stripes.dedup();
         stripes.sort_unstable();
         stripes.dedup();
+        let mut held = Vec::with_capacity(stripes.len());
+        for _ in 0..LET_GO {
+            let taken = stripes
+                .iter()
+                .find(|stripe| self.locks[**stripe].try_lock().map(|own| held.push(own)).is_none());
+            let Some(&taken) = taken else { return held };
+            held.clear();
+            drop(self.hold(taken));
+        }
         stripes.into_iter().map(|stripe| self.hold(stripe)).collect()
     }
 }

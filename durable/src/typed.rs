@@ -61,16 +61,21 @@ impl Place<'_> {
         keys.into_iter().map(|key| self.key::<K>(key)).collect()
     }
 
+    fn pair<'k, 'v, K: Key, V: Value>(
+        self,
+        key: K::Borrowed<'k>,
+        value: V::Borrowed<'v>,
+    ) -> Result<(K::Bytes<'k>, V::Bytes<'v>)> {
+        let key = self.key::<K>(key)?;
+        let value = self.value::<V>(key.as_ref(), value)?;
+        Ok((key, value))
+    }
+
     fn pairs<'k, 'v, K: Key, V: Value>(
         self,
         pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
     ) -> Result<Vec<(K::Bytes<'k>, V::Bytes<'v>)>> {
-        let encoded = |(key, value)| {
-            let key = self.key::<K>(key)?;
-            let value = self.value::<V>(key.as_ref(), value)?;
-            Ok((key, value))
-        };
-        pairs.into_iter().map(encoded).collect()
+        pairs.into_iter().map(|(key, value)| self.pair::<K, V>(key, value)).collect()
     }
 
     fn bounds<'k, K: Key>(self, range: &impl RangeBounds<K::Borrowed<'k>>) -> Result<Bounds<'k, K>> {
@@ -402,8 +407,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
     }
 
     fn write(&self, write: Write, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
-        let key = self.place().key::<K>(key)?;
-        let value = self.place().value::<V>(key.as_ref(), value)?;
+        let (key, value) = self.place().pair::<K, V>(key, value)?;
         self.table.write(write, key, value)
     }
 
@@ -574,8 +578,7 @@ impl<K: Key, V: Value> TypedTable<K, V, ExpiringTable> {
         value: V::Borrowed<'_>,
         ttl: impl Into<Option<Duration>>,
     ) -> Result<bool> {
-        let key = self.place().key::<K>(key)?;
-        let value = self.place().value::<V>(key.as_ref(), value)?;
+        let (key, value) = self.place().pair::<K, V>(key, value)?;
         self.table.write(write, key, value, ttl)
     }
 
@@ -739,8 +742,7 @@ impl<K: Key, V: Value, W: Writes> TypedWrites<'_, K, V, W> {
 
     fn write(&mut self, write: Write, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<W::Took> {
         let place = self.table.place();
-        let key = place.key::<K>(key)?;
-        let value = place.value::<V>(key.as_ref(), value)?;
+        let (key, value) = place.pair::<K, V>(key, value)?;
         self.writes.write(write, &self.table.table, key.as_ref(), value.as_ref())
     }
 
@@ -882,15 +884,13 @@ impl<K: Key, V: Value> TypedCache<K, V> {
 
     /// Writes a pair, which lives for the cache's time to live. Returns whether the cache keeps it.
     pub fn insert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
-        let key = Place::Cache.key::<K>(key)?;
-        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
         Ok(self.cache.insert(key, value)?)
     }
 
     /// Writes a pair that lives for so long; [`Duration::MAX`] is for ever.
     pub fn insert_for(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>, ttl: Duration) -> Result<bool> {
-        let key = Place::Cache.key::<K>(key)?;
-        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
         Ok(self.cache.insert_for(key, value, ttl)?)
     }
 
@@ -901,8 +901,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         value: V::Borrowed<'_>,
         ttl: Option<Duration>,
     ) -> Result<bool> {
-        let key = Place::Cache.key::<K>(key)?;
-        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
         Ok(self.cache.insert_if_absent(key, value, ttl)?)
     }
 
@@ -913,8 +912,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         value: V::Borrowed<'_>,
         ttl: Option<Duration>,
     ) -> Result<bool> {
-        let key = Place::Cache.key::<K>(key)?;
-        let value = Place::Cache.value::<V>(key.as_ref(), value)?;
+        let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
         Ok(self.cache.replace(key, value, ttl)?)
     }
 

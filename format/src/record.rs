@@ -106,7 +106,10 @@ pub struct Head {
 
 /// The checksum of salt, offset and `start`, which is the kind and length of a record.
 fn sum_before(salt: u64, offset: u64, start: &[u8]) -> u32 {
-    crc32(crc32(0, [salt, offset].map(u64::to_le_bytes).as_flattened()), start)
+    let mut bytes = [0; 22];
+    bytes[..16].copy_from_slice([salt, offset].map(u64::to_le_bytes).as_flattened());
+    bytes[16..].copy_from_slice(start);
+    crc32(0, &bytes)
 }
 
 impl Head {
