@@ -22,6 +22,14 @@ pub(crate) fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// A new store in a file, and a hash table in it.
+pub(crate) fn file(table: &str, durability: Durability) -> (TempDir, PathBuf, Store, Table) {
+    let (folder, path) = folder();
+    let store = open(&path, durability);
+    let table = store.table(table, IndexKind::Hash).unwrap();
+    (folder, path, store, table)
+}
+
 pub(crate) fn open(path: &Path, durability: Durability) -> Store {
     Options::new().durability(durability).open(path).unwrap()
 }

@@ -3,7 +3,7 @@
 use twindex_durable::twindex::{self, IndexKind};
 use twindex_durable::{Error, Table};
 
-use crate::common::{LOGGED, folder, open};
+use crate::common::{LOGGED, file, folder, open};
 
 fn keys(table: &Table) -> Vec<Vec<u8>> {
     table.iter().unwrap().map(|(key, _)| key).collect()
@@ -36,9 +36,7 @@ fn what_take_pops_and_ranges_delete_stays_deleted() {
 
 #[test]
 fn verbs_of_ends_refuse_hash_tables_and_dropped_ones() {
-    let (_folder, path) = folder();
-    let store = open(&path, LOGGED[0]);
-    let hash = store.table("h", IndexKind::Hash).unwrap();
+    let (_folder, path, store, hash) = file("h", LOGGED[0]);
     let is_wrong = |error| matches!(error, Error::Engine(twindex::Error::WrongIndex { .. }));
     assert!(is_wrong(hash.first().unwrap_err()) && is_wrong(hash.pop_last().unwrap_err()));
     assert!(is_wrong(hash.delete_range(..).unwrap_err()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use twindex_durable::twindex::IndexKind;
 use twindex_durable::{Changes, Dump, Durability, Effect, Error, Options, Position, Store};
 
-use crate::common::{LOGGED, folder, follower, until};
+use crate::common::{LOGGED, file, folder, follower, until};
 
 #[test]
 fn handles_of_a_follower_show_what_was_written_since() {
@@ -84,9 +84,7 @@ fn a_follower_goes_over_to_a_file_that_took_the_place_of_its_own() {
 
 #[test]
 fn a_store_that_is_only_saved_is_followed_from_save_to_save() {
-    let (_folder, path) = folder();
-    let store = Options::new().durability(Durability::None).open(&path).unwrap();
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::None);
     assert!(matches!(store.position(), Err(Error::NoLog { .. })));
     users.insert("ada", "1815").unwrap();
     store.save().unwrap();
@@ -100,9 +98,7 @@ fn a_store_that_is_only_saved_is_followed_from_save_to_save() {
 
 #[test]
 fn a_record_that_is_half_there_is_not_yet_there() {
-    let (_folder, path) = folder();
-    let store = Store::open(&path).unwrap();
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::EverySec);
     users.insert("a", "1").unwrap();
     store.close().unwrap();
     let before = fs::read(&path).unwrap();
@@ -316,9 +312,7 @@ fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
 /// A follower that met its memory limit read its whole file anew every 32 ms.
 #[test]
 fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
-    let (_folder, path) = folder();
-    let store = Store::open(&path).unwrap();
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::EverySec);
     users.insert("ada", "1").unwrap();
     let copy = Options::new().read_only(true).memory_limit(4 << 20).open(&path).unwrap();
     let seen = copy.find_table("users").unwrap().unwrap();
@@ -345,9 +339,7 @@ fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
 #[cfg(unix)]
 #[test]
 fn a_follower_and_a_feed_survive_anything_in_the_place_of_their_file() {
-    let (_folder, path) = folder();
-    let store = Store::open(&path).unwrap();
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::EverySec);
     for key in 0..1000_u32 {
         users.insert(key.to_be_bytes(), "1").unwrap();
     }
@@ -435,9 +427,7 @@ fn a_follower_notices_a_restored_backup() {
 /// It took the damaged record for one that was not written yet, and stayed behind.
 #[test]
 fn a_follower_reports_damage_as_an_open_does() {
-    let (_folder, path) = folder();
-    let store = Options::new().durability(Durability::Always).open(&path).unwrap();
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::Always);
     table.upsert("first", "value").unwrap();
     let (at_it, before) = (follower(&path), follower(&path));
     table.upsert("second", "value").unwrap();

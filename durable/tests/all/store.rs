@@ -10,7 +10,7 @@ use twindex_durable::format::Header;
 use twindex_durable::twindex::{self, IndexKind, MAX_KEY_BYTES, TableOptions};
 use twindex_durable::{Dump, Durability, Error, Options, Result, Store, Table, Torn};
 
-use crate::common::{ALL, LOGGED, Tables, folder, follower, names, open, open_by_hand, tables_of};
+use crate::common::{ALL, LOGGED, Tables, file, folder, follower, names, open, open_by_hand, tables_of};
 
 /// Something of every kind that a log has; `replay.rs` uses all verbs.
 fn fill(store: &Store) -> Result<()> {
@@ -68,9 +68,7 @@ fn what_is_closed_is_there_when_opened() {
 #[test]
 fn the_last_handle_closes_a_file_with_a_log() {
     for durability in LOGGED {
-        let (folder, path) = folder();
-        let store = open(&path, durability);
-        let users = store.table("users", IndexKind::Hash).unwrap();
+        let (folder, path, store, users) = file("users", durability);
         drop(store);
         users.insert("ada", "1815").unwrap();
         drop(users);
@@ -81,9 +79,7 @@ fn the_last_handle_closes_a_file_with_a_log() {
 
 #[test]
 fn without_a_log_the_file_is_written_by_save_and_close_alone() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::None);
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::None);
     users.insert("ada", "1815").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 0, "an empty file keeps its place");
     store.flush().unwrap();
@@ -97,9 +93,7 @@ fn without_a_log_the_file_is_written_by_save_and_close_alone() {
 
 #[test]
 fn a_closed_store_is_neither_read_nor_written() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::EverySec);
     let log = store.table("log", IndexKind::Sorted).unwrap();
     users.insert("ada", "1815").unwrap();
     store.close().unwrap();
@@ -135,9 +129,7 @@ fn a_closed_store_is_neither_read_nor_written() {
 
 #[test]
 fn a_file_in_use_is_opened_for_reading_as_it_is() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let users = store.table("users", IndexKind::Hash).unwrap();
+    let (_folder, path, store, users) = file("users", Durability::EverySec);
     users.insert("ada", "1815").unwrap();
     let reader = follower(&path);
     users.insert("bob", "1900").unwrap();
@@ -382,9 +374,7 @@ fn compaction_loses_nothing_that_is_written_meanwhile() {
 
 #[test]
 fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::EverySec);
     let value = vec![7; 60_000];
     let mut written = 0_u64;
     while store.stats().compactions == 0 {
@@ -404,9 +394,7 @@ fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
 /// Some pairs of the group fit, and the caller cannot tell which; memory and file must agree all the same.
 #[test]
 fn pairs_that_fit_before_one_that_does_not_are_kept() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::EverySec);
     store.set_memory_limit(Some(store.memory() + (1 << 20)));
     let pairs: Vec<_> =
         (0..40_u8).map(|key| ([key], vec![key; if key == 20 { 4 << 20 } else { 10 }])).collect();
@@ -420,9 +408,7 @@ fn pairs_that_fit_before_one_that_does_not_are_kept() {
 
 #[test]
 fn wrong_arguments_change_nothing() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::Always);
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::Always);
     let long = vec![b'k'; 65_536];
     let error = table.insert(&long, "").unwrap_err();
     assert!(error.to_string().contains("65536"), "{error}");
@@ -493,9 +479,7 @@ impl Drop for Last {
 #[test]
 fn a_thread_may_write_as_it_ends() {
     for durability in LOGGED {
-        let (_folder, path) = folder();
-        let store = open(&path, durability);
-        let table = store.table("t", IndexKind::Hash).unwrap();
+        let (_folder, path, store, table) = file("t", durability);
         let of_thread = table.clone();
         let ending = thread::spawn(move || {
             LAST.set(Some(Last(of_thread.clone())));
@@ -546,9 +530,7 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
 /// It would go on in a file that has no name any more, and all that is written later would be lost.
 #[test]
 fn a_file_in_use_is_not_replaced_under_its_store() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::EverySec);
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::EverySec);
     table.insert("a", "1").unwrap();
     store.save_as(&path).unwrap();
     assert_eq!(store.stats().compactions, 1);
@@ -563,9 +545,7 @@ fn a_file_in_use_is_not_replaced_under_its_store() {
 
 #[test]
 fn stats_tell_of_the_file() {
-    let (_folder, path) = folder();
-    let store = open(&path, Durability::Always);
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (_folder, path, store, table) = file("t", Durability::Always);
     let before = store.stats();
     table.insert("ada", "1815").unwrap();
     let after = store.stats();
