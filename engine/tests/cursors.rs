@@ -167,7 +167,7 @@ fn run(seed: u64) -> usize {
             7 => checked.cursor = checked.cursor.clone(),
             8 => {
                 if let Some(on) = &checked.on {
-                    checked.cursor.go_back(on);
+                    checked.cursor.go_back(on.as_slice());
                 }
             }
             _ => {

@@ -36,7 +36,7 @@ fn what_take_pops_and_ranges_delete_stays_deleted() {
 
 #[test]
 fn verbs_of_ends_refuse_hash_tables_and_dropped_ones() {
-    let (_folder, path, store, hash) = file("h", LOGGED[0]);
+    let (_folder, _, store, hash) = file("h", LOGGED[0]);
     let is_wrong = |error| matches!(error, Error::Engine(twindex::Error::WrongIndex { .. }));
     assert!(is_wrong(hash.first().unwrap_err()) && is_wrong(hash.pop_last().unwrap_err()));
     assert!(is_wrong(hash.delete_range(..).unwrap_err()));

@@ -93,7 +93,7 @@ fn without_a_log_the_file_is_written_by_save_and_close_alone() {
 
 #[test]
 fn a_closed_store_is_neither_read_nor_written() {
-    let (_folder, path, store, users) = file("users", Durability::EverySec);
+    let (_folder, _, store, users) = file("users", Durability::EverySec);
     let log = store.table("log", IndexKind::Sorted).unwrap();
     users.insert("ada", "1815").unwrap();
     store.close().unwrap();
