@@ -1,72 +1,51 @@
 //! Tables of stores and of snapshots, whose pairs stay or expire.
 
-use twindex::SnapshotTable;
 use twindex_durable::{self as durable, ExpiringReads, ExpiringTable};
 
-/// A table of a store, or as a snapshot has it.
-pub(crate) struct Table {
-    memory: twindex::Table,
-    /// What writes go to; a snapshot's table has none.
-    live: Option<durable::Table>,
+/// A kind of table: what it reads from, and what writes go to.
+macro_rules! table {
+    ($(#[$about:meta])* $Name:ident, $Reads:ty, $Live:ty) => {
+        $(#[$about])*
+        pub(crate) struct $Name {
+            memory: $Reads,
+            /// A snapshot's table has none.
+            live: Option<$Live>,
+        }
+
+        impl From<$Live> for $Name {
+            fn from(table: $Live) -> Self {
+                Self { memory: table.in_memory().clone(), live: Some(table) }
+            }
+        }
+
+        impl From<$Reads> for $Name {
+            fn from(memory: $Reads) -> Self {
+                Self { memory, live: None }
+            }
+        }
+
+        impl $Name {
+            /// For reads.
+            #[inline]
+            pub(crate) fn in_memory(&self) -> &$Reads {
+                &self.memory
+            }
+
+            /// For writes. Fails for a snapshot's table.
+            #[inline]
+            pub(crate) fn live(&self) -> durable::Result<&$Live> {
+                let refused = || twindex::Error::ReadOnly { table: self.memory.name().into() }.into();
+                self.live.as_ref().ok_or_else(refused)
+            }
+        }
+    };
 }
 
-impl From<durable::Table> for Table {
-    fn from(table: durable::Table) -> Self {
-        Self { memory: table.in_memory().clone(), live: Some(table) }
-    }
-}
-
-impl From<&SnapshotTable> for Table {
-    fn from(table: &SnapshotTable) -> Self {
-        Self { memory: table.as_table().clone(), live: None }
-    }
-}
-
-impl Table {
-    /// For reads.
-    #[inline]
-    pub(crate) fn in_memory(&self) -> &twindex::Table {
-        &self.memory
-    }
-
-    /// For writes. Fails for a snapshot's table.
-    #[inline]
-    pub(crate) fn live(&self) -> durable::Result<&durable::Table> {
-        let refused = || twindex::Error::ReadOnly { table: self.memory.name().into() }.into();
-        self.live.as_ref().ok_or_else(refused)
-    }
-}
-
-/// A table whose pairs expire, of a store or as a snapshot has it.
-pub(crate) struct Expiring {
-    reads: ExpiringReads,
-    /// What writes go to; a snapshot's table has none.
-    live: Option<ExpiringTable>,
-}
-
-impl From<ExpiringTable> for Expiring {
-    fn from(table: ExpiringTable) -> Self {
-        Self { reads: table.in_memory().clone(), live: Some(table) }
-    }
-}
-
-impl From<ExpiringReads> for Expiring {
-    fn from(reads: ExpiringReads) -> Self {
-        Self { reads, live: None }
-    }
-}
-
-impl Expiring {
-    /// For reads.
-    #[inline]
-    pub(crate) fn in_memory(&self) -> &ExpiringReads {
-        &self.reads
-    }
-
-    /// For writes. Fails for a snapshot's table.
-    #[inline]
-    pub(crate) fn live(&self) -> durable::Result<&ExpiringTable> {
-        let refused = || twindex::Error::ReadOnly { table: self.reads.name().into() }.into();
-        self.live.as_ref().ok_or_else(refused)
-    }
-}
+table!(
+    /// A table of a store, or as a snapshot has it.
+    Table, twindex::Table, durable::Table
+);
+table!(
+    /// A table whose pairs expire, of a store or as a snapshot has it.
+    Expiring, ExpiringReads, ExpiringTable
+);

@@ -2,7 +2,7 @@
 
 use twindex_durable::{Error, Result};
 
-use super::verbs::{Wanted, tell, tell_expiring};
+use super::verbs::{Wanted, tell};
 use crate::call::Call;
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
@@ -20,21 +20,23 @@ pub(crate) fn open_snapshot<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c
 /// `openSnapshotTable(snapshot, name, index, keys, values)`: the number of a table; results as of `openTable`.
 pub(crate) fn open_snapshot_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let wanted = Wanted::read(call)?;
+    let options = wanted.options(twindex::BYTES);
     let snapshot = call.number(0);
     let of = state.snapshots.get(snapshot)?;
     let owner = Owner { snapshot, ..of.owner };
     let table = match of.thing.table(&wanted.name) {
         Err(Error::WrongExpiry { .. }) => {
             let reads = of.thing.expiring_table(&wanted.name)?;
-            wanted.check_expiring(&reads)?;
-            tell_expiring(&reads, &mut state.results);
+            reads.check(options)?;
+            tell(&mut state.results, reads.codecs(), reads.index(), "expiring");
             return Ok(call.js.u32(state.add(owner, Encodings::default(), Expiring::from(reads))?)?);
         }
         other => other?,
     };
-    wanted.check(table.as_table())?;
-    tell(table.as_table(), &mut state.results);
-    Ok(call.js.u32(state.add(owner, Encodings::default(), Table::from(&table))?)?)
+    let table = table.as_table().clone();
+    options.check(&table)?;
+    tell(&mut state.results, table.codecs(), table.index(), "table");
+    Ok(call.js.u32(state.add(owner, Encodings::default(), Table::from(table))?)?)
 }
 
 /// `snapshotTables(snapshot)`: results as of `tables`.

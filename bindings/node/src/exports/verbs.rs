@@ -6,7 +6,7 @@
 //! arguments are converted and checked before the first write.
 
 use twindex::{IndexKind, TableOptions};
-use twindex_durable::{AnyTable, ExpiringReads, Store};
+use twindex_durable::{AnyTable, Store};
 
 use super::{changes, free, keyed, scan};
 use crate::cached::duration;
@@ -94,18 +94,8 @@ impl Wanted {
         store.any_table_with(&self.name, self.options(default).create(create), expires)
     }
 
-    /// That a table is as asked for.
-    pub(super) fn check(&self, table: &twindex::Table) -> Result<(), twindex::Error> {
-        self.options(twindex::BYTES).check(table)
-    }
-
-    /// The same of one whose pairs expire.
-    pub(super) fn check_expiring(&self, table: &ExpiringReads) -> twindex_durable::Result<()> {
-        table.check(self.options(twindex::BYTES))
-    }
-
     /// The options for a store; `default` is the codec of a new table where none was asked for.
-    fn options<'n>(&'n self, default: &'n str) -> TableOptions<'n> {
+    pub(super) fn options<'n>(&'n self, default: &'n str) -> TableOptions<'n> {
         let [keys, values] = &self.codecs;
         let index = self.index.unwrap_or(IndexKind::Hash);
         let options = TableOptions::new(index).any_index(self.index.is_none());
@@ -121,22 +111,15 @@ impl Wanted {
 }
 
 /// Leaves as results to take the names of a table's codecs and index, and of the object that has its verbs.
-pub(super) fn tell(table: &twindex::Table, results: &mut Results) {
-    let (keys, values) = table.codecs();
-    results.set_names([keys, values, table.index().name(), "table"]);
-}
-
-/// The same of a table whose pairs expire.
-pub(super) fn tell_expiring(table: &ExpiringReads, results: &mut Results) {
-    let (keys, values) = table.codecs();
-    results.set_names([keys, values, table.index().name(), "expiring"]);
+pub(super) fn tell(results: &mut Results, (keys, values): (&str, &str), index: IndexKind, kind: &str) {
+    results.set_names([keys, values, index.name(), kind]);
 }
 
 /// The same of a table of either kind.
 pub(super) fn tell_any(table: &AnyTable, results: &mut Results) {
     match table {
-        AnyTable::Plain(table) => tell(table.in_memory(), results),
-        AnyTable::Expiring(table) => tell_expiring(table.in_memory(), results),
+        AnyTable::Plain(table) => tell(results, table.in_memory().codecs(), table.index(), "table"),
+        AnyTable::Expiring(table) => tell(results, table.codecs(), table.index(), "expiring"),
     }
 }
 
