@@ -1480,6 +1480,7 @@ impl Writer<'_> {
             if count == 0 {
                 break;
             }
+            prefetch(self.cache.address(self.position(number, at)));
             left -= count;
             for &(position, hash) in &ahead[..count] {
                 let size = self.cache.record(position).size(self.cache.unit);
@@ -1493,6 +1494,11 @@ impl Writer<'_> {
                 }
                 if drops == 0 {
                     break;
+                }
+                // Each record tells where the next one is. So the heads of the next sweep are fetched meanwhile, one by one.
+                if at < filled {
+                    at += self.cache.record(self.position(number, at)).size(self.cache.unit);
+                    prefetch(self.cache.address(self.position(number, at)));
                 }
             }
         }
