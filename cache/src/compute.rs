@@ -289,7 +289,7 @@ impl Lead {
         let (value, ttl) = (value.as_ref(), self.cache.life(ttl)?);
         check(&self.key, value)?;
         let (key, hash) = (self.key.clone(), self.cache.inner.hash(&self.key));
-        Ok(self.land(Outcome::Value(value.into()), |writer| writer.insert(&key, hash, value, ttl)))
+        Ok(self.land(Outcome::Value(value.into()), |writer| writer.upsert(&key, hash, value, ttl)))
     }
 
     /// Ends the computation with an error. All that wait get it, and nothing is kept.

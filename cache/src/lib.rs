@@ -5,7 +5,7 @@
 //! use twindex_cache::{Cache, CacheOptions, Error};
 //!
 //! let cache = Cache::new(CacheOptions::capacity(64 << 20).ttl(Duration::from_secs(60)))?;
-//! cache.insert("/", "<h1>Hello")?;
+//! cache.upsert("/", "<h1>Hello")?;
 //! assert_eq!(cache.get("/").as_deref(), Some(&b"<h1>Hello"[..]));
 //!
 //! let page = cache.get_or_compute("/news", || std::io::Result::Ok("read from the disk")).unwrap();
@@ -18,7 +18,7 @@
 //! - **Memory.** `capacity` is the resident memory of the whole cache: pairs, index, and what it remembers of evicted pairs.
 //!   The cache stays within it whatever the sizes of the pairs are and however they change. [`CacheOptions::max_entries`]
 //!   limits the number of pairs instead, or as well.
-//! - **Writes are not refused** because of old pairs: the cache evicts. [`Cache::insert`] returns false in two cases. The pair is
+//! - **Writes are not refused** because of old pairs: the cache evicts. [`Cache::upsert`] returns false in two cases. The pair is
 //!   larger than the cache can hold, or a reader has held memory for so long that none is free. Then everything stays as it was.
 //! - **Time.** An expired pair is never returned, also when a clock goes back. Its memory comes back as the cache is used: each
 //!   write and each 64th look-up removes some expired pairs.
@@ -79,7 +79,7 @@
 // *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small
 // ring. They grow and shrink with the block, so that remembering costs bounded steps too.
 //
-// The life of one insert. Hash the key. Lock the state. Sweep some records if memory is short. Allot the record's
+// The life of one upsert. Hash the key. Lock the state. Sweep some records if memory is short. Allot the record's
 // bytes in the open segment of its queue and time class, evicting if there is none. Write the record. Store its position
 // in the slot that the key has, which makes the old record dead, or in a free slot and then set the tag. Unlock. Tell the
 // listener what was evicted.
@@ -2466,19 +2466,19 @@ impl Cache {
     ///
     /// It does not keep a pair that is too large for it, nor any pair while a reader holds all memory. Then everything, the old value
     /// too, is as it was.
-    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.insert_until(key.as_ref(), value.as_ref(), self.inner.ttl)
+    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.upsert_until(key.as_ref(), value.as_ref(), self.inner.ttl)
     }
 
     /// Writes a pair that lives for so long; [`Duration::MAX`] is for ever.
-    pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.insert_until(key.as_ref(), value.as_ref(), self.life(Some(ttl))?)
+    pub fn upsert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
+        self.upsert_until(key.as_ref(), value.as_ref(), self.life(Some(ttl))?)
     }
 
-    fn insert_until(&self, key: &[u8], value: &[u8], ttl: u64) -> Result<bool> {
+    fn upsert_until(&self, key: &[u8], value: &[u8], ttl: u64) -> Result<bool> {
         check(key, value)?;
         let hash = self.inner.hash(key);
-        Ok(self.inner.write(|writer| writer.insert(key, hash, value, ttl)))
+        Ok(self.inner.write(|writer| writer.upsert(key, hash, value, ttl)))
     }
 
     /// The milliseconds that a pair lives, or `NEVER`. Without a time it is the cache's time to live.
@@ -2493,7 +2493,7 @@ impl Cache {
 
     /// Writes a pair if its key is absent. Returns whether it was. `ttl` is how long the pair lives: `None` is the cache's
     /// time to live, [`Duration::MAX`] for ever.
-    pub fn insert_if_absent(
+    pub fn insert(
         &self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
@@ -2502,7 +2502,7 @@ impl Cache {
         self.insert_where(false, key.as_ref(), value.as_ref(), ttl)
     }
 
-    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert_if_absent`](Self::insert_if_absent).
+    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert`](Self::insert).
     pub fn replace(
         &self,
         key: impl AsRef<[u8]>,
@@ -2523,17 +2523,17 @@ impl Cache {
 
     /// Writes pairs. Returns for each whether the cache keeps it. All lengths are checked before the first one is written.
     /// `ttl` is how long they live: `None` is the cache's time to live, [`Duration::MAX`] for ever.
-    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         pairs: &[(K, V)],
         ttl: Option<Duration>,
     ) -> Result<Vec<bool>> {
         let ttl = self.life(ttl)?;
         pairs.iter().try_for_each(|(key, value)| check(key.as_ref(), value.as_ref()))?;
-        let insert = |writer: &mut Writer<'_>, (key, value): &(K, V), hash| {
-            writer.insert(key.as_ref(), hash, value.as_ref(), ttl)
+        let upsert = |writer: &mut Writer<'_>, (key, value): &(K, V), hash| {
+            writer.upsert(key.as_ref(), hash, value.as_ref(), ttl)
         };
-        Ok(self.write_each(pairs, |(key, _)| key.as_ref(), insert))
+        Ok(self.write_each(pairs, |(key, _)| key.as_ref(), upsert))
     }
 
     /// Removes pairs. Returns for each whether it was there.
@@ -2854,7 +2854,7 @@ impl Iterator for Iter {
 
 impl Writer<'_> {
     /// Writes a pair, whatever is being computed for its key.
-    fn insert(&mut self, key: &[u8], hash: Hash, value: &[u8], ttl: u64) -> bool {
+    fn upsert(&mut self, key: &[u8], hash: Hash, value: &[u8], ttl: u64) -> bool {
         self.forget(key);
         let deadline = self.deadline(ttl);
         self.put(key, hash, value, deadline)

@@ -19,12 +19,12 @@ fn megabyte() -> Cache {
 fn value_larger_than_the_cache_evicts_nothing_and_is_counted() {
     let cache = megabyte();
     for number in 0..5000 {
-        assert!(cache.insert(format!("{number}"), [7; 16]).unwrap());
+        assert!(cache.upsert(format!("{number}"), [7; 16]).unwrap());
     }
     let before = cache.stats();
     assert_eq!(before.entries, 5000);
     for number in 0..200 {
-        assert!(!cache.insert(format!("large {number}"), vec![0; 2 * MIB]).unwrap());
+        assert!(!cache.upsert(format!("large {number}"), vec![0; 2 * MIB]).unwrap());
         let large = cache.get_or_compute("large", || Ok::<_, ()>(vec![1; MIB])).unwrap();
         assert_eq!(large.len(), MIB, "what is computed is returned");
     }
@@ -37,11 +37,11 @@ fn large_values_leave_most_small_ones() {
     let cache = megabyte();
     let hot = || (0..4000).filter(|number| cache.get(format!("{number}")).is_some()).count();
     for number in 0..4000 {
-        cache.insert(format!("{number}"), [7; 16]).unwrap();
+        cache.upsert(format!("{number}"), [7; 16]).unwrap();
     }
     (0..3).for_each(|_| _ = hot());
     for number in 0..200 {
-        assert!(cache.insert(format!("large {number}"), vec![0; 100_000]).unwrap());
+        assert!(cache.upsert(format!("large {number}"), vec![0; 100_000]).unwrap());
     }
     assert!(hot() > 3000, "{} of the hot pairs are left", hot());
     assert_eq!(cache.stats().rejected, 0);
@@ -50,22 +50,22 @@ fn large_values_leave_most_small_ones() {
 #[test]
 fn change_that_no_cache_of_this_size_holds_leaves_the_pair() {
     let cache = megabyte();
-    assert!(cache.insert("k", vec![1; 600_000]).unwrap());
+    assert!(cache.upsert("k", vec![1; 600_000]).unwrap());
     let refused = cache.alter("k", |_| Change::Set(vec![2; MIB]));
     assert!(matches!(refused, Err(Error::NoRoom { needed: 1_048_577 })), "{refused:?}");
-    assert!(!cache.insert("k", vec![3; MIB]).unwrap());
+    assert!(!cache.upsert("k", vec![3; MIB]).unwrap());
     assert_eq!(cache.get("k"), Some(vec![1; 600_000]));
 }
 
 #[test]
 fn changed_large_value_is_never_absent_in_a_full_cache() {
     let cache = megabyte();
-    cache.insert("k", vec![0; 60_000]).unwrap();
+    cache.upsert("k", vec![0; 60_000]).unwrap();
     std::thread::scope(|scope| {
         let cache = &cache;
         let writer = scope.spawn(move || {
             for round in 0..2000_u32 {
-                cache.insert(format!("other {}", round % 100), vec![0; 30_000]).unwrap();
+                cache.upsert(format!("other {}", round % 100), vec![0; 30_000]).unwrap();
                 let length = 60_000 + round as usize % 7 * 500;
                 assert!(cache.alter("k", |_| Change::Set(vec![round as u8; length])).unwrap());
             }
@@ -108,9 +108,9 @@ fn contended_alter_of_large_values_loses_no_change_and_never_fails() {
 fn sleeping_reader_neither_grows_the_cache_nor_empties_it() {
     let cache = megabyte();
     for number in 0..5000 {
-        cache.insert(format!("{number}"), [1; 100]).unwrap();
+        cache.upsert(format!("{number}"), [1; 100]).unwrap();
     }
-    cache.insert("held", [9; 50]).unwrap();
+    cache.upsert("held", [9; 50]).unwrap();
     let (asleep, wake) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let reader = {
         let (cache, asleep, wake) = (cache.clone(), Arc::clone(&asleep), Arc::clone(&wake));
@@ -125,7 +125,7 @@ fn sleeping_reader_neither_grows_the_cache_nor_empties_it() {
     asleep.wait();
     let mut refused = 0;
     for number in 0..20_000 {
-        refused += usize::from(!cache.insert(format!("more {number}"), [2; 100]).unwrap());
+        refused += usize::from(!cache.upsert(format!("more {number}"), [2; 100]).unwrap());
         assert!(cache.stats().memory <= MIB);
     }
     assert!(refused > 0, "what a reader holds cannot be reused");
@@ -133,7 +133,7 @@ fn sleeping_reader_neither_grows_the_cache_nor_empties_it() {
     wake.wait();
     assert_eq!(reader.join().unwrap(), Some(vec![9; 50]));
     for number in 0..100 {
-        assert!(cache.insert(format!("again {number}"), [2; 100]).unwrap());
+        assert!(cache.upsert(format!("again {number}"), [2; 100]).unwrap());
     }
 }
 
@@ -141,7 +141,7 @@ fn sleeping_reader_neither_grows_the_cache_nor_empties_it() {
 fn empty_cache_takes_any_value_that_fits() {
     for bytes in [MIN_CAPACITY, 100_000, MIB, 64 * MIB] {
         let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
-        assert!(cache.insert("first", vec![1; bytes / 4]).unwrap(), "a quarter of {bytes}");
+        assert!(cache.upsert("first", vec![1; bytes / 4]).unwrap(), "a quarter of {bytes}");
         assert_eq!(cache.get("first"), Some(vec![1; bytes / 4]));
     }
 }
@@ -158,11 +158,11 @@ fn capacity_that_holds_no_pair_is_refused_with_the_minimum() {
     ));
     assert!(matches!(Cache::new(CacheOptions::default()), Err(Error::Capacity { .. })));
     let cache = Cache::new(CacheOptions::capacity(usize::MAX / 2)).expect("memory is taken as it is needed");
-    assert!(cache.insert("k", "v").unwrap());
+    assert!(cache.upsert("k", "v").unwrap());
     for bytes in MIN_CAPACITY..MIN_CAPACITY + 50 {
         let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
         for number in 0..500 {
-            assert!(cache.insert(format!("{number}"), [0; 20]).unwrap());
+            assert!(cache.upsert(format!("{number}"), [0; 20]).unwrap());
         }
         assert!(cache.len() > 100, "{} pairs in {bytes} bytes", cache.len());
     }
@@ -171,7 +171,7 @@ fn capacity_that_holds_no_pair_is_refused_with_the_minimum() {
 #[test]
 fn stats_stay_when_the_cache_becomes_empty() {
     let cache = megabyte();
-    cache.insert("a", "1").unwrap();
+    cache.upsert("a", "1").unwrap();
     (0..3).for_each(|_| _ = cache.get("a"));
     cache.get("b");
     cache.remove("a");
@@ -188,7 +188,7 @@ fn number_of_pairs_stays_within_its_bound_with_many_threads() {
             let cache = &cache;
             scope.spawn(move || {
                 for number in 0..5000 {
-                    cache.insert(format!("{thread}/{number}"), "x").unwrap();
+                    cache.upsert(format!("{thread}/{number}"), "x").unwrap();
                     assert!(cache.len() <= 100);
                 }
             });
@@ -222,15 +222,15 @@ fn keys_of_all_lengths_are_kept_and_longer_ones_refused() {
     let cache = megabyte();
     for length in [0, 1, MAX_KEY_BYTES] {
         let key = vec![5; length];
-        assert!(cache.insert(&key, &key).unwrap());
+        assert!(cache.upsert(&key, &key).unwrap());
         assert_eq!(cache.get(&key), Some(key));
     }
     let long = vec![5; MAX_KEY_BYTES + 1];
-    assert!(matches!(cache.insert(&long, ""), Err(Error::KeyTooLong { .. })));
+    assert!(matches!(cache.upsert(&long, ""), Err(Error::KeyTooLong { .. })));
     assert!(matches!(cache.increment(&long, 1), Err(Error::KeyTooLong { .. })));
     assert!(matches!(cache.alter(&long, |_| Change::Set(vec![])), Err(Error::KeyTooLong { .. })));
     assert_eq!(
-        cache.insert_many(&[(&b"x"[..], ""), (&long, "")], None).unwrap_err().code(),
+        cache.upsert_many(&[(&b"x"[..], ""), (&long, "")], None).unwrap_err().code(),
         "TWINDEX_KEY_TOO_LONG"
     );
     assert!(!cache.contains("x"), "lengths are checked before anything is written");
@@ -252,7 +252,7 @@ fn listener_hears_of_each_pair_once_and_may_write_wait_and_panic() {
     let cache = Cache::new(CacheOptions::max_entries(100).eviction_listener(listener)).unwrap();
     let mut panics = 0;
     for number in 0..1000 {
-        let write = std::panic::AssertUnwindSafe(|| cache.insert(format!("{number}"), [1; 100]).unwrap());
+        let write = std::panic::AssertUnwindSafe(|| cache.upsert(format!("{number}"), [1; 100]).unwrap());
         panics += usize::from(std::panic::catch_unwind(write).is_err());
         assert!(cache.contains(format!("{number}")), "the write has taken effect");
     }
@@ -264,13 +264,13 @@ fn listener_hears_of_each_pair_once_and_may_write_wait_and_panic() {
     let inner = Arc::clone(&cell);
     let cache = Cache::new(CacheOptions::max_entries(100).eviction_listener(move |_, _, _| {
         let cache = inner.lock().unwrap().clone().unwrap();
-        assert!(cache.insert("last", "evicted").unwrap());
+        assert!(cache.upsert("last", "evicted").unwrap());
         assert!(cache.get_or_compute("x", || Ok::<_, ()>("y")).is_ok());
     }))
     .unwrap();
     *cell.lock().unwrap() = Some(cache.clone());
     for number in 0..300 {
-        cache.insert(format!("{number}"), "").unwrap();
+        cache.upsert(format!("{number}"), "").unwrap();
     }
     assert!(cache.len() <= 100);
     *cell.lock().unwrap() = None;
@@ -286,7 +286,7 @@ fn capacity_holds_after_any_change_of_sizes_in_both_orders() {
                 let mut written = 0;
                 while written < 3 * bytes {
                     let key = format!("{phase}/{written}");
-                    assert!(cache.insert(&key, &value).unwrap(), "no write is refused");
+                    assert!(cache.upsert(&key, &value).unwrap(), "no write is refused");
                     cache.get(&key);
                     written += size + 30;
                 }
@@ -306,10 +306,10 @@ fn capacity_holds_after_any_change_of_sizes_in_both_orders() {
 fn pair_that_is_written_over_and_over_takes_no_more_memory() {
     let cache = Cache::new(CacheOptions::max_entries(1000)).unwrap();
     for number in 0..500 {
-        cache.insert(format!("{number}"), [0; 100]).unwrap();
+        cache.upsert(format!("{number}"), [0; 100]).unwrap();
     }
     for round in 0..200_000 {
-        assert!(cache.insert("counter", format!("{round:0100}")).unwrap());
+        assert!(cache.upsert("counter", format!("{round:0100}")).unwrap());
     }
     assert_eq!(cache.len(), 501);
     assert!(cache.stats().memory < MIB, "{:?}", cache.stats());
@@ -320,7 +320,7 @@ fn shrinking_evicts_down_to_the_new_capacity_and_growing_uses_it() {
     let cache = Cache::new(CacheOptions::capacity(8 * MIB)).unwrap();
     let fill = |from: usize| {
         for number in from..from + 90_000 {
-            cache.insert(format!("{number}"), [1; 100]).unwrap();
+            cache.upsert(format!("{number}"), [1; 100]).unwrap();
         }
     };
     fill(0);
@@ -339,19 +339,19 @@ fn shrinking_evicts_down_to_the_new_capacity_and_growing_uses_it() {
 fn value_that_an_empty_cache_takes_is_taken_by_a_full_one_again_and_again() {
     for bytes in [MIN_CAPACITY, 256 << 10, MIB] {
         let empty =
-            |size| Cache::new(CacheOptions::capacity(bytes)).unwrap().insert("k", vec![0; size]).unwrap();
+            |size| Cache::new(CacheOptions::capacity(bytes)).unwrap().upsert("k", vec![0; size]).unwrap();
         let most = (0..bytes / 500).rev().map(|step| step * 500).find(|&size| empty(size)).unwrap();
         assert!(most > bytes * 9 / 20, "{most} of {bytes}");
         for size in [most, most * 4 / 5, most / 2, most / 3, most / 6] {
             let cache = Cache::new(CacheOptions::capacity(bytes)).unwrap();
             for number in 0..bytes as u32 / 8 {
-                assert!(cache.insert(number.to_le_bytes(), b"").unwrap());
+                assert!(cache.upsert(number.to_le_bytes(), b"").unwrap());
             }
             for round in 0..4 {
-                assert!(cache.insert("k", vec![round; size]).unwrap(), "{size} of {bytes}, round {round}");
+                assert!(cache.upsert("k", vec![round; size]).unwrap(), "{size} of {bytes}, round {round}");
                 assert!(cache.alter("k", |_| Change::Set(vec![round + 1; size])).unwrap());
                 assert_eq!(cache.get("k"), Some(vec![round + 1; size]));
-                assert!(cache.insert([round], b"small").unwrap());
+                assert!(cache.upsert([round], b"small").unwrap());
             }
             assert!(cache.stats().memory <= bytes);
         }
@@ -363,12 +363,12 @@ fn shrinking_to_a_small_part_keeps_the_limit_and_takes_writes_afterwards() {
     for bytes in [MIN_CAPACITY, 256 << 10] {
         let cache = Cache::new(CacheOptions::capacity(32 * MIB)).unwrap();
         for number in 0..if TINY { 100_000 } else { 300_000_u32 } {
-            cache.insert(number.to_le_bytes(), b"12345678").unwrap();
+            cache.upsert(number.to_le_bytes(), b"12345678").unwrap();
         }
         cache.shrink_to(bytes).unwrap();
         assert!(cache.stats().memory <= bytes, "{:?}", cache.stats());
         for number in 0..2000_u32 {
-            assert!(cache.insert(number.to_be_bytes(), [1; 50]).unwrap());
+            assert!(cache.upsert(number.to_be_bytes(), [1; 50]).unwrap());
         }
         assert!(cache.len() > 100 && cache.stats().memory <= bytes, "{:?}", cache.stats());
     }
@@ -379,7 +379,7 @@ fn number_of_pairs_is_reached_whatever_their_size() {
     for (entries, size) in if TINY { [(400, 2000), (300, 600)] } else { [(4500, 20_000), (5000, 9000)] } {
         let cache = Cache::new(CacheOptions::max_entries(entries)).unwrap();
         for number in 0..entries {
-            assert!(cache.insert(number.to_le_bytes(), vec![0; size]).unwrap());
+            assert!(cache.upsert(number.to_le_bytes(), vec![0; size]).unwrap());
         }
         let stats = cache.stats();
         assert!(TINY || (stats.entries, stats.evictions) == (entries, 0), "{stats:?}");
@@ -391,7 +391,7 @@ fn number_of_pairs_is_reached_whatever_their_size() {
 fn pair_that_is_there_all_the_time_comes_once_also_while_the_index_shrinks() {
     let cache = Cache::new(CacheOptions::max_entries(100_000)).unwrap();
     for number in 0..20_000_u32 {
-        cache.insert(number.to_le_bytes(), b"").unwrap();
+        cache.upsert(number.to_le_bytes(), b"").unwrap();
     }
     let mut pairs = cache.iter();
     let mut seen: Vec<_> = pairs.by_ref().take(10_000).collect();
@@ -410,7 +410,7 @@ fn pair_that_is_there_all_the_time_comes_once_also_while_the_index_shrinks() {
 fn iterator_copies_large_value_when_its_turn_comes() {
     let cache = Cache::new(CacheOptions::max_entries(100)).unwrap();
     for number in 0..20_u32 {
-        cache.insert(number.to_le_bytes(), vec![1; 8000]).unwrap();
+        cache.upsert(number.to_le_bytes(), vec![1; 8000]).unwrap();
     }
     let mut pairs = cache.iter();
     let (first, _) = pairs.next().unwrap();
@@ -418,7 +418,7 @@ fn iterator_copies_large_value_when_its_turn_comes() {
         if number % 2 == 0 {
             cache.remove(number.to_le_bytes());
         } else {
-            cache.insert(number.to_le_bytes(), vec![2; 8000]).unwrap();
+            cache.upsert(number.to_le_bytes(), vec![2; 8000]).unwrap();
         }
     }
     let rest: Vec<_> = pairs.collect();
@@ -434,11 +434,11 @@ fn small_pair_is_never_refused_beside_large_ones_that_are_read() {
         for number in 0..if TINY { 5000 } else { 30_000_usize } {
             if number % 30 == 0 {
                 let large = format!("large {}", number / 30 % (2 * part));
-                assert!(cache.insert(&large, vec![0; bytes / part]).unwrap());
+                assert!(cache.upsert(&large, vec![0; bytes / part]).unwrap());
                 (0..3).for_each(|_| _ = cache.get(&large));
             }
             assert!(
-                cache.insert(number.to_le_bytes(), vec![0; number * 7 % 500]).unwrap(),
+                cache.upsert(number.to_le_bytes(), vec![0; number * 7 % 500]).unwrap(),
                 "{number}, {part}"
             );
         }
@@ -448,5 +448,5 @@ fn small_pair_is_never_refused_beside_large_ones_that_are_read() {
 #[test]
 fn cache_can_be_used_within_catch_unwind() {
     let cache = megabyte();
-    assert!(std::panic::catch_unwind(|| cache.insert("k", "v")).unwrap().unwrap());
+    assert!(std::panic::catch_unwind(|| cache.upsert("k", "v")).unwrap().unwrap());
 }

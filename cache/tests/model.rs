@@ -44,7 +44,7 @@ fn run(Run { bytes, entries, keys, longest, steps, seed }: Run) {
         assert!(old.is_none() || old.as_ref() == model.get(&number), "an old value came back");
         match random.u8(..12) {
             0..=4 => {
-                if cache.insert(&key, &next).unwrap() {
+                if cache.upsert(&key, &next).unwrap() {
                     assert_eq!(
                         cache.peek(&key).as_ref(),
                         Some(&next),

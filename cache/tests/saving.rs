@@ -21,8 +21,8 @@ fn load(options: CacheOptions, bytes: &[u8], wall: Duration) -> Result<Cache, Er
 fn saved(pairs: usize) -> Vec<u8> {
     let cache = Cache::new(options()).unwrap();
     for number in 0..pairs {
-        cache.insert_for(format!("mortal {number}"), [1; 30], at(100)).unwrap();
-        cache.insert(format!("{number}"), [2; 30]).unwrap();
+        cache.upsert_for(format!("mortal {number}"), [1; 30], at(100)).unwrap();
+        cache.upsert(format!("{number}"), [2; 30]).unwrap();
     }
     let mut bytes = Vec::new();
     cache.save_at(&mut bytes, at(1_000_000)).unwrap();
@@ -96,7 +96,7 @@ fn saved_cache_carries_its_options_and_its_label() {
     let all = all.ttl(at(7)).time_to_idle(at(8)).stale_for(Duration::from_millis(9));
     for options in [all, CacheOptions::max_entries(5), CacheOptions::capacity(1 << 20).ttl(Duration::MAX)] {
         let cache = Cache::new(options).unwrap();
-        cache.insert("k", "v").unwrap();
+        cache.upsert("k", "v").unwrap();
         let mut bytes = Vec::new();
         cache.save(&mut bytes).unwrap();
         let shown = |cache: &Cache| {
@@ -118,8 +118,8 @@ fn saved_cache_carries_its_options_and_its_label() {
 #[test]
 fn values_larger_than_the_new_capacity_are_left_out_and_the_file_still_checked() {
     let cache = Cache::new(CacheOptions::max_entries(100)).unwrap();
-    cache.insert("large", vec![1; 3 << 20]).unwrap();
-    (0..50_u8).for_each(|number| assert!(cache.insert([number], [number; 900]).unwrap()));
+    cache.upsert("large", vec![1; 3 << 20]).unwrap();
+    (0..50_u8).for_each(|number| assert!(cache.upsert([number], [number; 900]).unwrap()));
     let mut bytes = Vec::new();
     cache.save_at(&mut bytes, at(0)).unwrap();
     let small = load(options(), &bytes, at(0)).unwrap();
@@ -135,13 +135,13 @@ fn saved_cache_of_version_1_is_read() {
     let long = Duration::from_hours(100 * 365 * 24);
     let options = CacheOptions::capacity(1 << 20).ttl(long).label(*b"\x03str\x04json");
     let cache = Cache::new(options).unwrap();
-    cache.insert("", "\"the empty key\"").unwrap();
-    cache.insert_for("gone", "1", at(1)).unwrap();
-    cache.insert_for("ever", "", Duration::MAX).unwrap();
+    cache.upsert("", "\"the empty key\"").unwrap();
+    cache.upsert_for("gone", "1", at(1)).unwrap();
+    cache.upsert_for("ever", "", Duration::MAX).unwrap();
     for number in 0..300 {
-        cache.insert(format!("page/{}/{number:03}", number % 30 + 1), format!("{number}")).unwrap();
+        cache.upsert(format!("page/{}/{number:03}", number % 30 + 1), format!("{number}")).unwrap();
     }
-    cache.insert("large", vec![b'1'; 70_000]).unwrap();
+    cache.upsert("large", vec![b'1'; 70_000]).unwrap();
     let then = at(1_700_000_000);
     let mut written = Vec::new();
     cache.save_at(&mut written, then).unwrap();

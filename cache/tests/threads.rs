@@ -48,8 +48,8 @@ fn readers_see_whole_values_of_their_keys_while_writers_evict() {
                                 }
                             }),
                             2 if key == 0 => cache.iter().take(3).for_each(drop),
-                            3..6 => _ = cache.insert(name, value(key, &mut random)).unwrap(),
-                            _ if found.is_none() => _ = cache.insert(name, value(key, &mut random)).unwrap(),
+                            3..6 => _ = cache.upsert(name, value(key, &mut random)).unwrap(),
+                            _ if found.is_none() => _ = cache.upsert(name, value(key, &mut random)).unwrap(),
                             _ => {}
                         }
                     }
@@ -63,7 +63,7 @@ fn readers_see_whole_values_of_their_keys_while_writers_evict() {
 fn many_forms_do_what_single_calls_do() {
     let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
     let pairs: Vec<_> = (0..100_u64).map(|key| (key.to_le_bytes(), key.to_string())).collect();
-    assert_eq!(cache.insert_many(&pairs, None).unwrap(), [true; 100]);
+    assert_eq!(cache.upsert_many(&pairs, None).unwrap(), [true; 100]);
     let keys: Vec<_> = (50..150_u64).map(u64::to_le_bytes).collect();
     let mut seen = Vec::new();
     cache.get_many(&keys, |at, value| seen.push((at, value.map(<[u8]>::to_vec))));
@@ -134,9 +134,9 @@ fn value_is_not_kept_if_its_key_was_removed_or_written_while_it_was_computed() {
         (|cache| _ = cache.remove("k"), None),
         (|cache| cache.clear(), None),
         (|cache| _ = cache.remove_many(&["k"]), None),
-        (|cache| _ = cache.insert("k", "written").unwrap(), Some(b"written")),
+        (|cache| _ = cache.upsert("k", "written").unwrap(), Some(b"written")),
         (|cache| _ = cache.increment("k", 3).unwrap(), Some(b"3")),
-        (|cache| _ = cache.insert_many(&[("k", "many")], None).unwrap(), Some(b"many")),
+        (|cache| _ = cache.upsert_many(&[("k", "many")], None).unwrap(), Some(b"many")),
     ];
     for (meanwhile, kept) in all {
         let computed = cache.get_or_compute("k", || {
@@ -327,7 +327,7 @@ fn write_beside_shrinking_is_not_refused() {
         let refused = (0..writes).filter(|_| {
             let key = (random.u64(..1000) * random.u64(..1000) / 1000).to_le_bytes();
             cache.get(key);
-            !cache.insert(key, vec![0; random.usize(..45) * random.usize(..45)]).unwrap()
+            !cache.upsert(key, vec![0; random.usize(..45) * random.usize(..45)]).unwrap()
         });
         let refused = refused.count();
         has_ended.store(true, Relaxed);

@@ -22,9 +22,9 @@ const YEAR: i64 = 365 * 24 * 3600 * 1000;
 #[test]
 fn pair_lives_for_the_time_that_its_write_names_or_the_cache_or_for_ever() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).ttl(seconds(10)));
-    cache.insert("ten", "").unwrap();
-    cache.insert_for("two", "", seconds(2)).unwrap();
-    cache.insert("ever", "").unwrap();
+    cache.upsert("ten", "").unwrap();
+    cache.upsert_for("two", "", seconds(2)).unwrap();
+    cache.upsert("ever", "").unwrap();
     assert!(cache.touch("ever", Some(Duration::MAX)).unwrap());
     assert!(!cache.touch("absent", None).unwrap());
     assert_eq!(cache.ttl("ten"), Ttl::Left(seconds(10)));
@@ -46,8 +46,8 @@ fn pair_lives_for_the_time_that_its_write_names_or_the_cache_or_for_ever() {
 fn time_to_live_out_of_range_is_an_error() {
     let (cache, _) = with_clock(CacheOptions::capacity(1 << 20));
     for wrong in [Duration::ZERO, MAX_TTL + Duration::from_nanos(1)] {
-        assert!(matches!(cache.insert_for("k", "v", wrong), Err(Error::Ttl { given }) if given == wrong));
-        assert!(matches!(cache.insert_many(&[("k", "v")], Some(wrong)), Err(Error::Ttl { .. })));
+        assert!(matches!(cache.upsert_for("k", "v", wrong), Err(Error::Ttl { given }) if given == wrong));
+        assert!(matches!(cache.upsert_many(&[("k", "v")], Some(wrong)), Err(Error::Ttl { .. })));
         assert!(matches!(cache.touch("k", Some(wrong)), Err(Error::Ttl { .. })));
         let options = CacheOptions::capacity(1 << 20);
         for options in
@@ -56,8 +56,8 @@ fn time_to_live_out_of_range_is_an_error() {
             assert!(matches!(Cache::new(options), Err(Error::Ttl { .. })));
         }
     }
-    assert!(cache.insert_for("k", "v", Duration::from_nanos(1)).unwrap());
-    assert!(cache.insert_for("k", "v", MAX_TTL).unwrap() && cache.contains("k"));
+    assert!(cache.upsert_for("k", "v", Duration::from_nanos(1)).unwrap());
+    assert!(cache.upsert_for("k", "v", MAX_TTL).unwrap() && cache.contains("k"));
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn each_write_takes_the_cache_s_time_to_live_another_one_or_none() {
     type Write = fn(&Cache, Option<Duration>);
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).ttl(seconds(10)));
     let writes: [Write; 6] = [
-        |cache, ttl| _ = cache.insert_many(&[("k", "v")], ttl).unwrap(),
+        |cache, ttl| _ = cache.upsert_many(&[("k", "v")], ttl).unwrap(),
         |cache, ttl| assert!(cache.replace("k", "v", ttl).unwrap()),
         |cache, ttl| assert!(cache.touch("k", ttl).unwrap()),
         |cache, ttl| assert!(cache.alter("k", |_| Change::SetFor(b"v".to_vec(), ttl)).unwrap()),
         |cache, ttl| {
             assert_eq!(cache.take("k"), Some(b"v".to_vec()));
-            assert!(cache.insert_if_absent("k", "v", ttl).unwrap());
+            assert!(cache.insert("k", "v", ttl).unwrap());
         },
         |cache, ttl| {
             cache.remove("k");
@@ -95,18 +95,18 @@ fn each_write_takes_the_cache_s_time_to_live_another_one_or_none() {
 }
 
 #[test]
-fn insert_if_absent_and_replace_leave_what_they_do_not_write() {
+fn insert_and_replace_leave_what_they_do_not_write() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20));
     assert!(!cache.replace("k", "none", None).unwrap() && cache.take("k").is_none());
-    assert!(cache.insert_if_absent("k", "first", Some(seconds(5))).unwrap());
-    assert!(!cache.insert_if_absent("k", "second", None).unwrap());
+    assert!(cache.insert("k", "first", Some(seconds(5))).unwrap());
+    assert!(!cache.insert("k", "second", None).unwrap());
     assert_eq!((cache.get("k"), cache.ttl("k")), (Some(b"first".to_vec()), Ttl::Left(seconds(5))));
     assert!(cache.replace("k", "third", Some(seconds(6))).unwrap());
     assert!(cache.replace("k", vec![0; 2 << 20], None).unwrap_err().code() == "TWINDEX_NO_ROOM");
     assert_eq!(cache.get("k"), Some(b"third".to_vec()), "a write that fails changes nothing");
     pass(6000);
     assert!(!cache.replace("k", "fourth", None).unwrap() && cache.take("k").is_none());
-    assert!(cache.insert_if_absent("k", "fifth", None).unwrap());
+    assert!(cache.insert("k", "fifth", None).unwrap());
     assert_eq!((cache.take("k"), cache.len()), (Some(b"fifth".to_vec()), 0));
 }
 
@@ -114,12 +114,12 @@ fn insert_if_absent_and_replace_leave_what_they_do_not_write() {
 fn expired_pair_stays_away_and_new_ones_expire_when_the_clock_jumps() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20));
     for jump in [2000, 3 * YEAR, 50 * YEAR] {
-        cache.insert_for("k", "v", seconds(1)).unwrap();
+        cache.upsert_for("k", "v", seconds(1)).unwrap();
         pass(jump);
         assert!(!cache.contains("k"));
         pass(-jump);
         assert!(!cache.contains("k"), "it came back when the clock went back");
-        cache.insert_for("new", "v", seconds(5)).unwrap();
+        cache.upsert_for("new", "v", seconds(5)).unwrap();
         assert!(cache.contains("new"));
         pass(6000);
         assert!(!cache.contains("new"), "time stands still after the clock went back");
@@ -130,7 +130,7 @@ fn expired_pair_stays_away_and_new_ones_expire_when_the_clock_jumps() {
 fn memory_of_expired_pairs_returns_within_two_seconds_in_small_steps() {
     let (cache, pass) = with_clock(CacheOptions::capacity(64 << 20));
     for number in 0..100_000_u32 {
-        cache.insert_for(number.to_le_bytes(), [0; 100], seconds(60)).unwrap();
+        cache.upsert_for(number.to_le_bytes(), [0; 100], seconds(60)).unwrap();
     }
     // A tiny bucket now and then has no slot for a pair.
     let pairs = cache.len();
@@ -154,8 +154,8 @@ fn memory_of_expired_pairs_returns_within_two_seconds_in_small_steps() {
 fn idle_pair_expires_and_a_used_one_does_not() {
     let (cache, pass) =
         with_clock(CacheOptions::capacity(1 << 20).time_to_idle(seconds(60)).ttl(seconds(600)));
-    cache.insert("used", "").unwrap();
-    cache.insert("idle", "").unwrap();
+    cache.upsert("used", "").unwrap();
+    cache.upsert("idle", "").unwrap();
     for _ in 0..3 {
         pass(40_000);
         assert!(cache.get("used").is_some());
@@ -175,7 +175,7 @@ fn listener_is_told_why_a_pair_is_gone() {
         count.fetch_add(1, SeqCst);
     }));
     for number in 0..150_u8 {
-        cache.insert_for([number], "", seconds(1)).unwrap();
+        cache.upsert_for([number], "", seconds(1)).unwrap();
     }
     let gone = evicted.load(SeqCst);
     assert_eq!(gone, 150 - cache.len() as u64);
@@ -187,7 +187,7 @@ fn listener_is_told_why_a_pair_is_gone() {
 #[test]
 fn stale_value_is_returned_while_one_caller_computes() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).ttl(seconds(10)).stale_for(seconds(20)));
-    cache.insert("k", "old").unwrap();
+    cache.upsert("k", "old").unwrap();
     pass(11_000);
     assert!(cache.get("k").is_none() && !cache.contains("k"));
     assert_eq!(cache.peek_with("k", <[u8]>::len), None);
@@ -208,8 +208,8 @@ fn stale_value_is_returned_while_one_caller_computes() {
 #[test]
 fn system_clock_needs_no_setting() {
     let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
-    cache.insert_for("k", "v", Duration::from_millis(20)).unwrap();
-    cache.insert_for("long", "v", seconds(100)).unwrap();
+    cache.upsert_for("k", "v", Duration::from_millis(20)).unwrap();
+    cache.upsert_for("long", "v", seconds(100)).unwrap();
     std::thread::sleep(Duration::from_millis(20));
     assert!(!cache.contains("k") && cache.contains("long"));
 }
@@ -218,7 +218,7 @@ fn system_clock_needs_no_setting() {
 fn idle_pair_stays_away_for_ever() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).time_to_idle(Duration::from_millis(100)));
     for jump in [200, (1 << 31) - 100, 1 << 31, 1 << 32, (1 << 32) - 50, 9 << 32] {
-        cache.insert("k", "v").unwrap();
+        cache.upsert("k", "v").unwrap();
         pass(jump);
         assert!(cache.get("k").is_none(), "it is there after {jump} ms");
     }
@@ -234,12 +234,12 @@ fn idle_pairs_are_removed_and_the_listener_hears_of_them() {
         count.fetch_add(1, SeqCst);
     }));
     for number in 0..20_000_u32 {
-        cache.insert(number.to_le_bytes(), [0; 50]).unwrap();
+        cache.upsert(number.to_le_bytes(), [0; 50]).unwrap();
     }
     let pairs = cache.len() as u64;
     for _ in 0..400 {
         pass(10);
-        cache.insert("used", "").unwrap();
+        cache.upsert("used", "").unwrap();
     }
     let stats = cache.stats();
     assert_eq!((stats.entries, stats.expirations, told.load(SeqCst)), (1, pairs, pairs));
@@ -250,7 +250,7 @@ fn idle_pairs_are_removed_and_the_listener_hears_of_them() {
 fn memory_of_expired_pairs_returns_while_the_cache_is_only_read() {
     let (cache, pass) = with_clock(CacheOptions::capacity(16 << 20));
     for number in 0..20_000_u32 {
-        cache.insert_for(number.to_le_bytes(), [0; 50], seconds(1)).unwrap();
+        cache.upsert_for(number.to_le_bytes(), [0; 50], seconds(1)).unwrap();
     }
     pass(2000);
     for _ in 0..200 {
@@ -268,7 +268,7 @@ fn mixed_times_to_live_hold_as_many_pairs_as_one_and_expire_in_time() {
         let mut random = fastrand::Rng::with_seed(1);
         for number in 0..100_000_u32 {
             let time = if mixed { 2_f64.powf(7.0 + 18.0 * random.f64()) } else { 3600.0 };
-            assert!(cache.insert_for(number.to_le_bytes(), [7; 32], Duration::from_secs_f64(time)).unwrap());
+            assert!(cache.upsert_for(number.to_le_bytes(), [7; 32], Duration::from_secs_f64(time)).unwrap());
         }
         (cache, pass)
     };
@@ -299,15 +299,15 @@ fn pair_that_expired_is_told_and_counted_however_it_goes() {
             assert_eq!((value, cause), (&b"old"[..], Cause::Expired));
             log.lock().unwrap().push(String::from_utf8_lossy(key).into_owned());
         }));
-    cache.insert("first", "so that looking for expired pairs is not due below").unwrap();
+    cache.upsert("first", "so that looking for expired pairs is not due below").unwrap();
     for key in ["written", "removed", "computed"] {
-        cache.insert_for(key, "old", seconds(1)).unwrap();
+        cache.upsert_for(key, "old", seconds(1)).unwrap();
     }
-    cache.insert_for("new", "new", seconds(1)).unwrap();
+    cache.upsert_for("new", "new", seconds(1)).unwrap();
     pass(900);
     cache.remove("absent");
     pass(101);
-    cache.insert("written", "new").unwrap();
+    cache.upsert("written", "new").unwrap();
     assert!(!cache.remove("removed"));
     cache.get_or_compute("computed", || Ok::<_, ()>("new")).unwrap();
     let mut told = told.lock().unwrap().clone();
@@ -319,10 +319,10 @@ fn pair_that_expired_is_told_and_counted_however_it_goes() {
 fn clear_removes_stale_pairs_also_without_free_memory() {
     let options = CacheOptions::capacity(MIN_CAPACITY).stale_for(seconds(100));
     let (cache, pass) = with_clock(options);
-    cache.insert("held", "x").unwrap();
+    cache.upsert("held", "x").unwrap();
     cache.get_with("held", |_| {
         for number in 0..2000_u32 {
-            cache.insert_for(number.to_le_bytes(), [1; 300], seconds(1)).unwrap();
+            cache.upsert_for(number.to_le_bytes(), [1; 300], seconds(1)).unwrap();
         }
         pass(2000);
         cache.clear();
@@ -334,7 +334,7 @@ fn clear_removes_stale_pairs_also_without_free_memory() {
 fn listener_that_panics_beside_a_computation_that_panics_does_not_end_the_process() {
     let options = CacheOptions::max_entries(10).ttl(seconds(1));
     let (cache, pass) = with_clock(options.eviction_listener(|_, _, _| panic!("a listener that panics")));
-    cache.insert("old", "").unwrap();
+    cache.upsert("old", "").unwrap();
     let compute = std::panic::AssertUnwindSafe(|| {
         cache.get_or_compute("k", || -> Result<&str, ()> {
             // The end of the computation finds the old pair.
@@ -351,12 +351,12 @@ fn clock_that_fails_once_changes_no_time_to_live() {
     let now = Arc::new(AtomicU64::new(1 << 40));
     let clock = Arc::clone(&now);
     let cache = Cache::new(CacheOptions::capacity(1 << 20).clock(move || clock.load(SeqCst))).unwrap();
-    cache.insert_for("k", "", seconds(3600)).unwrap();
+    cache.upsert_for("k", "", seconds(3600)).unwrap();
     now.store(u64::MAX, SeqCst);
     assert!(cache.contains("k"));
-    cache.insert_for("meanwhile", "", seconds(3600)).unwrap();
+    cache.upsert_for("meanwhile", "", seconds(3600)).unwrap();
     now.store(1 << 40, SeqCst);
-    cache.insert_for("later", "", seconds(3600)).unwrap();
+    cache.upsert_for("later", "", seconds(3600)).unwrap();
     for key in ["k", "meanwhile", "later"] {
         assert_eq!(cache.ttl(key), Ttl::Left(seconds(3600)), "{key}");
     }

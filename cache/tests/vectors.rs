@@ -30,10 +30,10 @@ impl Host {
     fn do_step(&self, verb: CacheVerb) -> Result<Answer> {
         let cache = &self.cache;
         Ok(match verb {
-            CacheVerb::Insert(key, value) => cache.insert_if_absent(key, value, None)?.into(),
+            CacheVerb::Insert(key, value) => cache.insert(key, value, None)?.into(),
             CacheVerb::Replace(key, value) => cache.replace(key, value, None)?.into(),
-            CacheVerb::Upsert(key, value, None) => cache.insert(key, value)?.into(),
-            CacheVerb::Upsert(key, value, Some(ttl)) => cache.insert_for(key, value, ttl)?.into(),
+            CacheVerb::Upsert(key, value, None) => cache.upsert(key, value)?.into(),
+            CacheVerb::Upsert(key, value, Some(ttl)) => cache.upsert_for(key, value, ttl)?.into(),
             CacheVerb::Select(key) => cache.get(key).into(),
             CacheVerb::Peek(key) => cache.peek(key).into(),
             CacheVerb::Contains(key) => cache.contains(key).into(),

@@ -409,7 +409,7 @@ fn info_and_check_know_caches() {
     let path = folder.path().join("pages.twx");
     let options = CacheOptions::max_entries(100).and_capacity(1 << 20).ttl(Duration::from_secs(90));
     let cache = Cache::new(options.label(encode_codecs("str", "json"))).unwrap();
-    cache.insert("/", "1").unwrap();
+    cache.upsert("/", "1").unwrap();
     twindex_durable::save_cache(&cache, &path).unwrap();
     let told = twindex(&[&"info", &path]).expect(0).out;
     for line in

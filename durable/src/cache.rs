@@ -17,7 +17,7 @@ use crate::whole::{WholeFile, read_file, replace_file};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("pages.twx");
 /// let pages = Cache::new(CacheOptions::capacity(64 << 20))?;
-/// pages.insert("/", "<h1>Hello")?;
+/// pages.upsert("/", "<h1>Hello")?;
 /// save_cache(&pages, &path)?;
 ///
 /// let saved = read_cache(&path)?;

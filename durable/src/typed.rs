@@ -883,29 +883,29 @@ impl<K: Key, V: Value> TypedCache<K, V> {
     }
 
     /// Writes a pair, which lives for the cache's time to live. Returns whether the cache keeps it.
-    pub fn insert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
+    pub fn upsert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
         let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
-        Ok(self.cache.insert(key, value)?)
+        Ok(self.cache.upsert(key, value)?)
     }
 
     /// Writes a pair that lives for so long; [`Duration::MAX`] is for ever.
-    pub fn insert_for(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>, ttl: Duration) -> Result<bool> {
+    pub fn upsert_for(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>, ttl: Duration) -> Result<bool> {
         let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
-        Ok(self.cache.insert_for(key, value, ttl)?)
+        Ok(self.cache.upsert_for(key, value, ttl)?)
     }
 
-    /// Writes a pair if its key is absent. Returns whether it was. `ttl` is as for [`insert_many`](Self::insert_many).
-    pub fn insert_if_absent(
+    /// Writes a pair if its key is absent. Returns whether it was. `ttl` is as for [`upsert_many`](Self::upsert_many).
+    pub fn insert(
         &self,
         key: K::Borrowed<'_>,
         value: V::Borrowed<'_>,
         ttl: Option<Duration>,
     ) -> Result<bool> {
         let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
-        Ok(self.cache.insert_if_absent(key, value, ttl)?)
+        Ok(self.cache.insert(key, value, ttl)?)
     }
 
-    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert_many`](Self::insert_many).
+    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`upsert_many`](Self::upsert_many).
     pub fn replace(
         &self,
         key: K::Borrowed<'_>,
@@ -917,12 +917,12 @@ impl<K: Key, V: Value> TypedCache<K, V> {
     }
 
     /// Writes pairs. Returns for each whether the cache keeps it. `ttl` is how long they live: `None` is the cache's time to live.
-    pub fn insert_many<'k, 'v>(
+    pub fn upsert_many<'k, 'v>(
         &self,
         pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
         ttl: Option<Duration>,
     ) -> Result<Vec<bool>> {
-        Ok(self.cache.insert_many(&Place::Cache.pairs::<K, V>(pairs)?, ttl)?)
+        Ok(self.cache.upsert_many(&Place::Cache.pairs::<K, V>(pairs)?, ttl)?)
     }
 
     /// Removes a pair. Returns whether it was there.

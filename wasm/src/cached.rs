@@ -45,10 +45,10 @@ impl Cached {
         check_key(key)?;
         reserve::ensure(key.len() + value.len())?;
         Ok(match (write, ttl) {
-            (Write::Insert, ttl) => self.0.insert_if_absent(key, value, ttl)?,
+            (Write::Insert, ttl) => self.0.insert(key, value, ttl)?,
             (Write::Replace, ttl) => self.0.replace(key, value, ttl)?,
-            (Write::Upsert, None) => self.0.insert(key, value)?,
-            (Write::Upsert, Some(ttl)) => self.0.insert_for(key, value, ttl)?,
+            (Write::Upsert, None) => self.0.upsert(key, value)?,
+            (Write::Upsert, Some(ttl)) => self.0.upsert_for(key, value, ttl)?,
         })
     }
 

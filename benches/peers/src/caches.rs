@@ -64,7 +64,7 @@ impl Cache for twindex_cache::Cache {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> bool {
-        self.insert(key, value).is_ok_and(|is_kept| is_kept)
+        self.upsert(key, value).is_ok_and(|is_kept| is_kept)
     }
 }
 
@@ -378,11 +378,11 @@ pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let capacity = (64 * pairs as usize).max(1 << 16);
     let evicting = ours(CacheOptions::capacity(capacity));
     for number in 0..pairs {
-        evicting.insert(bytes(number), [0; 64])?;
+        evicting.upsert(bytes(number), [0; 64])?;
     }
     let mut numbers = pairs..3 * pairs;
     let mut records =
-        measure(job, "evicting", || numbers.next().map(|number| evicting.insert(bytes(number), [0; 64])))?;
+        measure(job, "evicting", || numbers.next().map(|number| evicting.upsert(bytes(number), [0; 64])))?;
     let held = evicting.memory() as f64 / capacity as f64;
     records.push(job.record("evicting: held for a byte", Unit::Bytes, held));
     drop(evicting);
@@ -392,7 +392,7 @@ pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let cache = ours(CacheOptions::capacity(2 << 30).clock(move || clock.load(Relaxed)));
     let ttl = Duration::from_secs(1);
     for number in 0..pairs {
-        cache.insert_for(bytes(number), [0; 16], ttl)?;
+        cache.upsert_for(bytes(number), [0; 16], ttl)?;
     }
     now.store(2000, Relaxed);
     let mut written = 0;
@@ -401,7 +401,7 @@ pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
         let is_done = written % 10_000 == 0 && cache.stats().expirations >= pairs;
         written += 1;
         let key = bytes(written % 100_000 + 100 * pairs);
-        (!is_done && written < 10 * pairs.max(1_000_000)).then(|| cache.insert_for(key, [0; 16], ttl))
+        (!is_done && written < 10 * pairs.max(1_000_000)).then(|| cache.upsert_for(key, [0; 16], ttl))
     })?);
     let left = pairs.saturating_sub(cache.stats().expirations);
     records.push(job.record("expiring: pairs left", Unit::Bytes, left as f64));

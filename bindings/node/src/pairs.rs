@@ -214,10 +214,10 @@ impl Pairs for Cached {
     #[inline]
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c> {
         Ok(match (VERB, ttl) {
-            (INSERT, _) => self.cache.insert_if_absent(key, value, ttl)?,
+            (INSERT, _) => self.cache.insert(key, value, ttl)?,
             (REPLACE, _) => self.cache.replace(key, value, ttl)?,
-            (UPSERT, None) => self.cache.insert(key, value)?,
-            (UPSERT, Some(ttl)) => self.cache.insert_for(key, value, ttl)?,
+            (UPSERT, None) => self.cache.upsert(key, value)?,
+            (UPSERT, Some(ttl)) => self.cache.upsert_for(key, value, ttl)?,
             _ => self.cache.remove(key),
         })
     }
@@ -228,7 +228,7 @@ impl Pairs for Cached {
 
     fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>> {
         match VERB {
-            UPSERT => Ok(self.cache.insert_many(&staged.pairs()?, ttl)?),
+            UPSERT => Ok(self.cache.upsert_many(&staged.pairs()?, ttl)?),
             DELETE => Ok(self.cache.remove_many(&staged.keys()?)),
             _ => {
                 let done =

@@ -52,7 +52,7 @@ fn hit_beside_the_retirement_of_its_segment_sees_the_whole_value() {
         let cache = few(2);
         // Segments of their own, and usual ones.
         for length in [700, 200] {
-            cache.insert([0], value(0, length)).unwrap();
+            cache.upsert([0], value(0, length)).unwrap();
             let (reader, writer) = (cache.clone(), cache.clone());
             on_threads(vec![
                 Box::new(move || {
@@ -62,7 +62,7 @@ fn hit_beside_the_retirement_of_its_segment_sees_the_whole_value() {
                 }),
                 Box::new(move || {
                     for key in 1..5 {
-                        writer.insert([key], value(key, length)).unwrap();
+                        writer.upsert([key], value(key, length)).unwrap();
                     }
                     writer.get_with([4], |found| check(4, found));
                 }),
@@ -76,7 +76,7 @@ fn hit_beside_the_retirement_of_its_segment_sees_the_whole_value() {
 fn pair_written_anew_beside_evictions_is_never_absent() {
     model(200, || {
         let cache = few(3);
-        cache.insert([0], value(0, 700)).unwrap();
+        cache.upsert([0], value(0, 700)).unwrap();
         let (reader, writer, other) = (cache.clone(), cache.clone(), cache.clone());
         on_threads(vec![
             Box::new(move || {
@@ -86,9 +86,9 @@ fn pair_written_anew_beside_evictions_is_never_absent() {
                 }
             }),
             Box::new(move || {
-                (0..3).for_each(|round| _ = writer.insert([0], value(0, 600 + 50 * round)).unwrap())
+                (0..3).for_each(|round| _ = writer.upsert([0], value(0, 600 + 50 * round)).unwrap())
             }),
-            Box::new(move || (1..3).for_each(|key| _ = other.insert([key], value(key, 700)).unwrap())),
+            Box::new(move || (1..3).for_each(|key| _ = other.upsert([key], value(key, 700)).unwrap())),
         ]);
     });
 }
@@ -105,7 +105,7 @@ fn writes_of_two_threads_and_evictions_keep_the_bound_and_each_value_whole() {
                     if step == 2 {
                         cache.remove([key]);
                     } else {
-                        cache.insert([key], value(key, 100 + 90 * usize::from(step))).unwrap();
+                        cache.upsert([key], value(key, 100 + 90 * usize::from(step))).unwrap();
                     }
                     cache.get_with([key], |found| check(key, found));
                     assert!(cache.len() <= 4);

@@ -268,7 +268,7 @@ async fn near(servers: &Cluster) -> Result<()> {
         let keys: Vec<Vec<u8>> = (0..1000).map(|number| pair(number).0).collect();
         for key in &keys {
             other.upsert(key, "0123456789abcdef").await?;
-            own.insert(key, "0123456789abcdef")?;
+            own.upsert(key, "0123456789abcdef")?;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
         for key in &keys {

@@ -16,7 +16,7 @@ use crate::common::{folder, names};
 fn pages(count: u32) -> Cache {
     let cache = Cache::new(CacheOptions::capacity(4 << 20)).unwrap();
     for number in 0..count {
-        cache.insert(format!("page/{number}"), number.to_string()).unwrap();
+        cache.upsert(format!("page/{number}"), number.to_string()).unwrap();
     }
     cache
 }
@@ -36,8 +36,8 @@ fn assert_io(result: Result<()>, kind: ErrorKind, text: &str) {
 fn loaded_cache_has_the_pairs_and_the_time_that_each_still_lives() {
     let (_folder, path) = folder();
     let cache = pages(20_000);
-    cache.insert_for("brief", "gone soon", Duration::from_millis(1)).unwrap();
-    cache.insert_for("hour", "stays", Duration::from_hours(1)).unwrap();
+    cache.upsert_for("brief", "gone soon", Duration::from_millis(1)).unwrap();
+    cache.upsert_for("hour", "stays", Duration::from_hours(1)).unwrap();
     save_cache(&cache, &path).unwrap();
     sleep(Duration::from_millis(5));
     let loaded = load_cache(&path).unwrap();

@@ -204,13 +204,13 @@ fn a_cache_of_types_is_kept_with_its_codecs() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.twx");
     let cache = TypedCache::<i64, Msgpack<User>>::new(CacheOptions::max_entries(10))?;
-    assert!(cache.insert(1, &ada())?);
+    assert!(cache.upsert(1, &ada())?);
     assert_eq!((cache.get(1)?, cache.peek(2)?, cache.contains(1)?), (Some(ada()), None, true));
     let computed = cache.get_or_compute(2, || Ok::<_, Error>(User { born: 2, ..ada() })).unwrap();
     assert_eq!(cache.get_many([2, 3])?, [Some(computed), None]);
     assert_eq!(cache.iter().collect::<Result<Vec<_>>>()?.len(), 2);
     assert!(cache.remove(2)? && cache.take(2)?.is_none());
-    assert!(!cache.insert_if_absent(1, &ada(), None)? && !cache.replace(2, &ada(), None)?);
+    assert!(!cache.insert(1, &ada(), None)? && !cache.replace(2, &ada(), None)?);
     save_cache(cache.as_cache(), &path)?;
 
     let saved = read_cache(&path)?;

@@ -84,7 +84,7 @@ impl GuestCache for Cache {
     }
 
     fn insert(&self, key: Bytes, value: Bytes, ttl: Option<u64>) -> Result<bool> {
-        Ok(self.0.insert_if_absent(&key, &value, ttl.map(Duration::from_millis))?)
+        Ok(self.0.insert(&key, &value, ttl.map(Duration::from_millis))?)
     }
 
     fn replace(&self, key: Bytes, value: Bytes, ttl: Option<u64>) -> Result<bool> {
@@ -93,8 +93,8 @@ impl GuestCache for Cache {
 
     fn upsert(&self, key: Bytes, value: Bytes, ttl: Option<u64>) -> Result<bool> {
         Ok(match ttl {
-            Some(ttl) => self.0.insert_for(&key, &value, Duration::from_millis(ttl))?,
-            None => self.0.insert(&key, &value)?,
+            Some(ttl) => self.0.upsert_for(&key, &value, Duration::from_millis(ttl))?,
+            None => self.0.upsert(&key, &value)?,
         })
     }
 

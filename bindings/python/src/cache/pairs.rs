@@ -55,16 +55,16 @@ impl Engine for Cache {
 
     fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
         match (write, ttl) {
-            (Write::Insert, ttl) => self.insert_if_absent(key, value, ttl),
+            (Write::Insert, ttl) => self.insert(key, value, ttl),
             (Write::Replace, ttl) => self.replace(key, value, ttl),
-            (Write::Upsert, None) => self.insert(key, value),
-            (Write::Upsert, Some(ttl)) => self.insert_for(key, value, ttl),
+            (Write::Upsert, None) => self.upsert(key, value),
+            (Write::Upsert, Some(ttl)) => self.upsert_for(key, value, ttl),
         }
     }
 
     #[inline]
     fn set(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        kept(self.insert(key, value)?, key, value)
+        kept(self.upsert(key, value)?, key, value)
     }
 
     #[inline]
@@ -86,7 +86,7 @@ impl Engine for Cache {
     }
 
     fn set_many(&self, pairs: &[(Encoded<'_>, Encoded<'_>)]) -> Result<Vec<bool>> {
-        let are_kept = self.insert_many(pairs, None)?;
+        let are_kept = self.upsert_many(pairs, None)?;
         for ((key, value), &is_kept) in pairs.iter().zip(&are_kept) {
             kept(is_kept, key.as_ref(), value.as_ref())?;
         }
