@@ -89,7 +89,8 @@ unsafe fn copy(mut from: &[u8], mut to: *mut u8) {
             let (lines, rest) = from[head..].as_chunks::<64>();
             for line in lines {
                 for at in [0, 16, 32, 48] {
-                    let (to, four) = (to.add(at).cast::<__m128i>(), _mm_loadu_si128(line.as_ptr().add(at).cast()));
+                    let (to, four) =
+                        (to.add(at).cast::<__m128i>(), _mm_loadu_si128(line.as_ptr().add(at).cast()));
                     if is_past { _mm_stream_si128(to, four) } else { _mm_storeu_si128(to, four) }
                 }
                 to = to.add(64);
