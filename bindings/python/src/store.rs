@@ -23,7 +23,7 @@ use crate::progress::{Telling, check_not_telling};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
-use crate::table::expiring::{ExpiringTable, Lending};
+use crate::table::expiring::ExpiringTable;
 use crate::transaction::Transaction;
 
 /// A set of named tables, in memory alone or in a file that `twindex.open` opened.
@@ -145,7 +145,7 @@ impl Store {
             }
             AnyTable::Expiring(table) => {
                 let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
-                Bound::new(py, ExpiringTable::new(shared, owner, Lending(table), codecs))?.into_any()
+                Bound::new(py, ExpiringTable::new(shared, owner, table, codecs))?.into_any()
             }
         })
     }

@@ -318,14 +318,6 @@ impl Part {
             AnyTable::Expiring(table) => body(transaction.expiring(table)),
         })
     }
-
-    fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
-        check_keys(swaps.iter().map(|(key, ..)| key))?;
-        swaps
-            .iter()
-            .map(|(key, expected, new)| self.compare_and_swap(key.as_ref(), *expected, *new))
-            .collect()
-    }
 }
 
 impl Engine for Part {
@@ -387,6 +379,11 @@ impl Engine for Part {
             }
             Ok(true)
         })
+    }
+
+    fn compare_and_swap_many(&self, swaps: &[Swap<'_, &Encoded<'_>>]) -> Result<Vec<bool>> {
+        check_keys(swaps.iter().map(|(key, ..)| key))?;
+        swaps.iter().map(|(key, old, new)| self.compare_and_swap(key.as_ref(), *old, *new)).collect()
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {

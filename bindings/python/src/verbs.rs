@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twindex::Write;
+use twindex::{Swap, Write};
 
 use crate::allocation::{gather, with_room};
 use crate::arguments::Given;
@@ -72,6 +72,10 @@ pub(crate) trait Engine: Sync {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool, Self::Error>;
+
+    fn compare_and_swap_many(&self, swaps: &[Swap<'_, &Encoded<'_>>]) -> Result<Vec<bool>, Self::Error> {
+        swaps.iter().map(|(key, old, new)| self.compare_and_swap(key.as_ref(), *old, *new)).collect()
+    }
 }
 
 /// Gives a class the reads of one key. It has `find`, `contains`, `has_many` and `codecs`.

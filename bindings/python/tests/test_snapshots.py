@@ -99,17 +99,6 @@ def test_snapshot_is_typed_by_the_handle(store: twindex.Store) -> None:
             seen["a"] = 1  # type: ignore[index, assignment]
 
 
-def test_dropped_table_is_there_and_a_later_one_is_not(store: twindex.Store) -> None:
-    with store.snapshot() as then:
-        store.drop_table("hash")
-        store.table("hash", "sorted", values="json")["new"] = []
-        store.table("later")
-        assert then.tables() == [("hash", "hash"), ("sorted", "sorted")]
-        assert dict(then.table("hash")) == WORDS
-        with pytest.raises(twindex.NoTableError, match="later"):
-            then.table("later")
-
-
 def test_bad_arguments_are_named(store: twindex.Store) -> None:
     other, then = raw(), store.snapshot()
     misuses: list[tuple[type[twindex.Error], str, Callable[[Any], object]]] = [

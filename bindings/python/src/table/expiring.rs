@@ -1,13 +1,12 @@
 //! The class `ExpiringTable`.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
 use twindex::{Change, Swap, Write};
-use twindex_durable::{Error, ExpiringReads, Result as Done};
+use twindex_durable::{Error, ExpiringReads, ExpiringTable as Expiring, Result as Done};
 
 use super::verbs::table_changes;
 use super::{WORTH_LEAVING, table};
@@ -41,36 +40,18 @@ pub(crate) struct ExpiringTable {
     store: Arc<Shared>,
     /// The `Store` that holds it, which a pickle of the table has too.
     owner: Py<PyAny>,
-    pub(super) engine: Inherited<Lending>,
+    pub(super) engine: Inherited<Expiring>,
     codecs: Codecs,
     popping: Attached<Popping>,
 }
 
-/// Writes pairs that stay, where nothing else is said.
-pub(crate) struct Lending(pub(crate) twindex_durable::ExpiringTable);
-
-impl Deref for Lending {
-    type Target = twindex_durable::ExpiringTable;
-
-    #[inline]
-    fn deref(&self) -> &twindex_durable::ExpiringTable {
-        &self.0
-    }
-}
-
-impl Lending {
-    fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Done<Vec<bool>> {
-        self.0.compare_and_swap_many(swaps, None)
-    }
-}
-
-impl Engine for Lending {
+impl Engine for Expiring {
     type Error = Error;
 
     const TURN: (usize, usize) = <twindex_durable::Table as Engine>::TURN;
 
     fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<bool> {
-        self.0.write(write, key, value, ttl)
+        self.write(write, key, value, ttl)
     }
 
     fn write_many(
@@ -79,41 +60,45 @@ impl Engine for Lending {
         pairs: &[(Encoded<'_>, Encoded<'_>)],
         ttl: Option<Duration>,
     ) -> Done<Vec<bool>> {
-        self.0.write_many(write, pairs, ttl)
+        self.write_many(write, pairs, ttl)
     }
 
     fn delete(&self, key: &[u8]) -> Done<bool> {
-        self.0.delete(key)
+        self.delete(key)
     }
 
     fn leave(&self, key: &[u8]) -> Done<bool> {
-        self.0.alter(key, None, |_| Change::Keep)
+        self.alter(key, None, |_| Change::Keep)
     }
 
     fn increment(&self, key: &[u8], by: i64, ttl: Option<Duration>) -> Done<i64> {
-        self.0.increment(key, by, ttl)
+        self.increment(key, by, ttl)
     }
 
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Done<bool> {
-        self.0.compare_and_swap(key, expected, new, None)
+        self.compare_and_swap(key, expected, new, None)
+    }
+
+    fn compare_and_swap_many(&self, swaps: &[Swap<'_, &Encoded<'_>>]) -> Done<Vec<bool>> {
+        self.compare_and_swap_many(swaps, None)
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> Done<Vec<bool>> {
-        self.0.delete_many(keys)
+        self.delete_many(keys)
     }
 
     fn increment_many(&self, amounts: &[(Encoded<'_>, i64)], ttl: Option<Duration>) -> Done<Vec<i64>> {
-        self.0.increment_many(amounts, ttl)
+        self.increment_many(amounts, ttl)
     }
 }
 
-impl Lends for Lending {
+impl Lends for Expiring {
     fn touch(&self, key: &[u8], ttl: Option<Duration>) -> Done<bool> {
-        self.0.touch(key, ttl)
+        self.touch(key, ttl)
     }
 
     fn life(&self, key: &[u8]) -> Done<Life> {
-        self.0.ttl(key)
+        self.ttl(key)
     }
 }
 
@@ -129,8 +114,8 @@ pub(crate) fn not_supported() -> Failure {
     error::of_code("TWINDEX_NOT_SUPPORTED", "batches have no tables whose pairs expire".into())
 }
 
-table!(ExpiringTable, Lending, ExpiringReads, true);
-shared_verbs!(ExpiringTable, Lending);
+table!(ExpiringTable, Expiring, ExpiringReads, true);
+shared_verbs!(ExpiringTable, Expiring);
 table_changes!(ExpiringTable);
 
 /// Gives the class of a table the writes that take a time to live.

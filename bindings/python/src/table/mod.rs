@@ -105,7 +105,7 @@ impl Table {
             (name, Some(AnyTable::Plain((*table.get().engine).clone())))
         } else if let Ok(table) = object.cast::<ExpiringTable>() {
             let name = table.get().seen(py, store, &mut keys, &mut values)?;
-            (name, Some(AnyTable::Expiring(table.get().engine.0.clone())))
+            (name, Some(AnyTable::Expiring((*table.get().engine).clone())))
         } else if object.cast::<PyString>().is_ok() {
             (object.extract::<Text>()?.0, None)
         } else {

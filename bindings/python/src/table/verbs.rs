@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use twindex::Write;
+use twindex::{Swap, Write};
 
 use super::Table;
 use crate::arguments::{Amount, Given};
@@ -61,6 +61,10 @@ impl Engine for twindex_durable::Table {
         new: Option<&[u8]>,
     ) -> twindex_durable::Result<bool> {
         self.compare_and_swap(key, expected, new)
+    }
+
+    fn compare_and_swap_many(&self, swaps: &[Swap<'_, &Encoded<'_>>]) -> twindex_durable::Result<Vec<bool>> {
+        self.compare_and_swap_many(swaps)
     }
 
     fn delete_many(&self, keys: &[Encoded<'_>]) -> twindex_durable::Result<Vec<bool>> {
@@ -173,8 +177,10 @@ macro_rules! table_changes {
                     let bytes = |(key, _, new): &twindex::Swap<'_, &Encoded<'_>>| {
                         key.len() + new.map_or(0, <[u8]>::len)
                     };
-                    self.in_turns(py, &swaps, bytes, |table, swaps| table.compare_and_swap_many(swaps))
-                        .map(Flags)
+                    self.in_turns(py, &swaps, bytes, |table, swaps| {
+                        Engine::compare_and_swap_many(table, swaps)
+                    })
+                    .map(Flags)
                 }
 
                 /// Removes the key and returns its value, or None where it is absent. Of several threads, one gets it.
