@@ -3,25 +3,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { Store } from 'twindex'
-import { randomFrom } from './numbers.js'
 
 const byKey = ([a], [b]) => (a < b ? -1 : 1)
 
 for (const index of ['hash', 'sorted']) {
-  test(`${index}: every step gives what a Map gives`, () => {
+  test(`${index}: a table gives what a Map gives`, () => {
     const table = new Store().table('t', { index })
     const map = new Map()
-    const random = randomFrom(1)
-    for (let step = 0; step < 5000; step++) {
-      const [key, value] = [`k${random(300)}`, `v${random(1000)}`]
-      const [verb, result] = [
-        ['set', table],
-        ['delete', map.has(key)],
-        ['get', map.get(key)],
-        ['has', map.has(key)],
-      ][random(4)]
-      assert.equal(table[verb](key, ...(verb === 'set' ? [value] : [])), result)
-      map[verb](key, value)
+    for (let step = 0; step < 1000; step++) {
+      const key = `k${(step * 7) % 300}`
+      for (const verb of ['has', 'get']) assert.equal(table[verb](key), map[verb](key))
+      if (step % 3 === 0) assert.equal(table.delete(key), map.delete(key))
+      else assert.equal(table.set(key, `v${step}`) === table, map.set(key, `v${step}`) === map)
       assert.equal(table.size, map.size)
     }
     const pairs = [...map].sort(byKey)
