@@ -91,6 +91,22 @@ impl Input {
         self.settle(js, crossing, region, (column, encoding), argument)
     }
 
+    /// The same, where there is one.
+    pub(crate) fn read_present<'c>(
+        &mut self,
+        js: Js<'c>,
+        crossing: &Crossing,
+        region: Region,
+        of: (Column, Encoding),
+        argument: Value<'c>,
+    ) -> Result<bool, Fault<'c>> {
+        let is_present = !js.is_nothing(argument);
+        if is_present {
+            self.read(js, crossing, region, of, argument)?;
+        }
+        Ok(is_present)
+    }
+
     /// Appends a string to `out`.
     pub(crate) fn append_text<'c>(
         &mut self,

@@ -217,19 +217,4 @@ impl<T> Parts<'_, T> {
         let values = (Column::Value, self.table.encodings.values);
         self.input.settle(js, self.crossing, Region::Value, values, argument)
     }
-
-    /// Reads a value into the memory of that region; whether there is one.
-    pub(crate) fn read_present<'c>(
-        &mut self,
-        js: Js<'c>,
-        region: Region,
-        argument: Value<'c>,
-    ) -> Result<bool, Fault<'c>> {
-        if js.is_nothing(argument) {
-            return Ok(false);
-        }
-        let values = (Column::Value, self.table.encodings.values);
-        self.input.read(js, self.crossing, region, values, argument)?;
-        Ok(true)
-    }
 }

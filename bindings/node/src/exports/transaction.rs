@@ -79,22 +79,6 @@ fn parts<'c, 's>(call: &Call<'c>, state: &'s mut State) -> std::result::Result<P
     Ok(Parts { open, table, encodings, input, results, crossing })
 }
 
-impl Parts<'_> {
-    /// Reads a value into the memory of that region; whether there is one.
-    fn read_present<'c>(
-        &mut self,
-        call: &Call<'c>,
-        region: Region,
-        position: usize,
-    ) -> std::result::Result<bool, Fault<'c>> {
-        let (argument, values) = (call.argument(position), (Column::Value, self.encodings.values));
-        if call.js.is_nothing(argument) {
-            return Ok(false);
-        }
-        self.input.read(call.js, self.crossing, region, values, argument).map(|()| true)
-    }
-}
-
 /// Does a verb on a key, which is in argument 2.
 fn on_key<'c, T>(
     call: &Call<'c>,
@@ -162,8 +146,11 @@ fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `swap(transaction, table, key, expected, value)`: as `compareAndSwap` of a table whose pairs expire.
 fn swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut parts = parts(call, state)?;
-    let has_expected = parts.read_present(call, Region::Expected, 3)?;
-    let has_value = parts.read_present(call, Region::Value, 4)?;
+    let mut read = |region, at| {
+        let values = (Column::Value, parts.encodings.values);
+        parts.input.read_present(call.js, parts.crossing, region, values, call.argument(at))
+    };
+    let (has_expected, has_value) = (read(Region::Expected, 3)?, read(Region::Value, 4)?);
     let took = on_key(call, &mut parts, |transaction, table, Input { key, value, expected, .. }| {
         let (expected, value) = (has_expected.then_some(&**expected), has_value.then_some(&**value));
         transaction.expiring(expiring(table)?).compare_and_swap(key, expected, value, None)

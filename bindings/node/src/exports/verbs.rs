@@ -235,10 +235,10 @@ fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
 fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let mut parts = keyed::<T>(call, state)?;
-    let has_expected = parts.read_present(call.js, Region::Expected, call.argument(2))?;
-    let has_value = parts.read_present(call.js, Region::Value, call.argument(3))?;
-    let Parts { table, input, .. } = parts;
+    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+    let values = (Column::Value, table.encodings.values);
+    let has_expected = input.read_present(call.js, crossing, Region::Expected, values, call.argument(2))?;
+    let has_value = input.read_present(call.js, crossing, Region::Value, values, call.argument(3))?;
     let expected = has_expected.then_some(input.expected.as_slice());
     let value = has_value.then_some(input.value.as_slice());
     Ok(call.js.boolean(table.thing.swap(&input.key, expected, value)?)?)
