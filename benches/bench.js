@@ -6,6 +6,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -41,6 +42,52 @@ export class Peer {
   }
 
   close() {}
+}
+
+const { resolve } = createRequire(new URL('../bindings/node/bench/package.json', import.meta.url))
+/** A library of `bindings/node/bench/package.json`, which need not be installed. */
+export const rival = async (name) => {
+  try {
+    return await import(resolve(name))
+  } catch (error) {
+    throw Object.assign(new Error(`${name} is not installed`, { cause: error }), {
+      code: 'ERR_MODULE_NOT_FOUND',
+    })
+  }
+}
+
+class BuiltInMap extends Peer {
+  map = new Map()
+  insert = (key, value) => this.map.set(key, value)
+  replace = this.insert
+  select = (key) => this.map.get(key)
+}
+
+class SortedBTree extends Peer {
+  constructor(BTree) {
+    super()
+    // The package is CommonJS, so its default export comes as a property.
+    this.tree = new (BTree.default ?? BTree)()
+    this.insert = (key, value) => this.tree.set(key, value)
+    this.replace = this.insert
+    this.select = (key) => this.tree.get(key)
+  }
+
+  scan(gte) {
+    return this.tree.entries(gte)
+  }
+}
+
+/** What programs of every host have today, for each kind of work. */
+export const peers = {
+  hash: { Map: () => new BuiltInMap() },
+  sorted: { 'sorted-btree': async () => new SortedBTree((await rival('sorted-btree')).default) },
+  cache: {
+    'lru-cache': async () => {
+      const { LRUCache } = await rival('lru-cache')
+      return (max) => new LRUCache({ max })
+    },
+  },
 }
 
 let seed = 64

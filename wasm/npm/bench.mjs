@@ -1,8 +1,8 @@
-// The npm package in Node, as programs call it: `node bench.mjs [hash] [sorted] [--pairs N] [--keys FILE]`. What Node has beside it
-// is measured by `bindings/node/bench.mjs`.
+// The npm package in Node, as programs call it, beside what they use today: after `npm install --prefix ../../bindings/node/bench`
+// `node bench.mjs [hash] [sorted] [cache] [--pairs N] [--keys FILE] [--rounds N]` prints ratios.
 import { readFile } from 'node:fs/promises'
 import { load } from 'twindex-wasm'
-import { main, Peer } from '../../benches/bench.js'
+import { main, Peer, peers } from '../../benches/bench.js'
 
 class Twindex extends Peer {
   constructor(store, index) {
@@ -30,11 +30,21 @@ class Twindex extends Peer {
 }
 
 /** A fresh instance of the module each time. */
+const fresh = async () =>
+  load(await WebAssembly.compile(await readFile(new URL('twindex.fast.wasm', import.meta.url))))
+
 const table = (index) => async () => {
-  const { Store } = await load(
-    await WebAssembly.compile(await readFile(new URL('twindex.fast.wasm', import.meta.url))),
-  )
+  const { Store } = await fresh()
   return new Twindex(new Store(), index)
 }
 
-await main(import.meta.url, { hash: { twindex: table('hash') }, sorted: { twindex: table('sorted') } })
+const cache = async () => {
+  const { Cache } = await fresh()
+  return (max) => new Cache({ max, values: 'str' })
+}
+
+await main(import.meta.url, {
+  hash: { twindex: table('hash'), ...peers.hash },
+  sorted: { twindex: table('sorted'), ...peers.sorted },
+  cache: { twindex: cache, ...peers.cache },
+})

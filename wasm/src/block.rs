@@ -28,8 +28,6 @@ const ABSENT: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Pair,
-    /// A pair whose value may be absent.
-    PairOrKey,
     Key,
     Amount,
     Swap,
@@ -74,11 +72,6 @@ impl<'b> Items<'b> {
                 item.key = self.take(key)?;
                 item.value = Some(self.take(value)?);
             }
-            Shape::PairOrKey => {
-                let value = self.length()?;
-                item.key = self.take(key)?;
-                item.value = self.take_optional(value)?;
-            }
             Shape::Amount => {
                 item.by = i64::from_le_bytes(self.array()?);
                 item.key = self.take(key)?;
@@ -92,11 +85,6 @@ impl<'b> Items<'b> {
         }
         self.taken += 1;
         Ok(Some(item))
-    }
-
-    /// How many bytes are left.
-    pub(crate) fn left(&self) -> usize {
-        self.bytes.len()
     }
 
     fn length(&mut self) -> Result<u32, Failed> {
@@ -126,6 +114,26 @@ pub(crate) fn first_pair(pairs: &[u8]) -> Option<(usize, usize)> {
     let lengths = u64::from_le_bytes(*lengths);
     let (key, value) = (lengths as u32 as usize, (lengths >> 32) as usize);
     Some((key, PAIR_HEAD + key + value))
+}
+
+/// The key of the first of these packed pairs, if its value is absent, and the length of the whole.
+pub(crate) fn first_key(pairs: &[u8]) -> Option<(&[u8], usize)> {
+    let (lengths, rest) = pairs.split_first_chunk::<PAIR_HEAD>()?;
+    let key = u64::from_le_bytes(*lengths) as u32 as usize;
+    Some((&rest[..key], PAIR_HEAD + key))
+}
+
+/// How many of these packed pairs come before one whose value is absent, up to `count` or until they are `bytes` long, and their length.
+pub(crate) fn copied(pairs: &[u8], count: usize, bytes: usize) -> (usize, usize) {
+    let (mut copied, mut end) = (0, 0);
+    while copied < count
+        && end < bytes
+        && pairs.get(end + LENGTH..end + PAIR_HEAD).is_some_and(|value| value != ABSENT.to_le_bytes())
+        && let Some((_, length)) = first_pair(&pairs[end..])
+    {
+        (copied, end) = (copied + 1, end + length);
+    }
+    (copied, end)
 }
 
 // --- writing

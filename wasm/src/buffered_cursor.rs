@@ -32,10 +32,11 @@ impl BufferedCursor {
         Self { table: table.clone(), cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
     }
 
-    /// Moves to the next pair and answers with it; whether there was one.
+    /// Moves to the next pair and answers with it; whether there was one. The number is how many bytes of pairs are packed there, or 0
+    /// where it is one of those that were packed before.
     pub(crate) fn next(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
         if self.shown < self.pairs.len() && self.cursor.is_unchanged(direction.is_down()) {
-            self.show();
+            self.show(false);
             return Ok(true);
         }
         self.pack(direction, output)
@@ -43,10 +44,11 @@ impl BufferedCursor {
 
     /// Makes the next of the packed pairs the answer.
     #[inline]
-    fn show(&mut self) {
+    fn show(&mut self, is_first: bool) {
         let left = &self.pairs.bytes()[self.shown..];
         if let Some((_, length)) = block::first_pair(left) {
-            answer::set_bytes(&left[..length], 1);
+            let packed = if is_first { left.len() as i64 } else { 0 };
+            answer::set_bytes(&left[..length], packed);
             self.last = self.shown;
             self.shown += length;
         }
@@ -59,13 +61,13 @@ impl BufferedCursor {
         let pairs = self.pairs.with_room();
         if self.cursor.pack(direction.is_down(), self.ahead, usize::MAX, pairs) > 0 {
             self.ahead = (self.ahead * 2).min(MOST);
-            self.show();
+            self.show(true);
             return Ok(true);
         }
         // There is none, or it is a large one.
         let is_there = direction.push_one(&mut self.cursor, output.start())?;
         if is_there {
-            output.finish(1);
+            output.finish(output.len());
         }
         Ok(is_there)
     }

@@ -3,7 +3,7 @@
 use twindex::{Cursor, IndexKind, Table};
 
 use crate::answer::Output;
-use crate::block::{self, Items, Shape};
+use crate::block;
 use crate::cached::{Cached, Show};
 use crate::direction::Direction;
 use crate::failure::Failed;
@@ -94,18 +94,21 @@ impl Walk {
                 self.take_part(from)?;
                 continue;
             }
-            let mut items = Items::new(&self.part.bytes()[self.shown..], Shape::PairOrKey);
-            let Some(item) = items.next()? else { break };
-            let mut push = |value: &[u8]| block::push_pair(output, item.key, value);
-            let is_there = match item.value {
-                Some(value) => push(value).map(|()| true),
-                None => self.hash.read(item.key, &mut push),
+            let left = &self.part.bytes()[self.shown..];
+            let (copied, length) = block::copied(left, count - pairs, bytes - output.len());
+            let pushed = if copied > 0 {
+                output.push(&left[..length]).map(|()| (copied, length))
+            } else {
+                let Some((key, length)) = block::first_key(left) else { break };
+                let push = &mut |value: &[u8]| block::push_pair(output, key, value);
+                self.hash.read(key, push).map(|is_there| (is_there.into(), length))
             };
-            if is_there.is_err() && pairs > 0 {
-                break; // it comes first in the next block
+            if pushed.is_err() && pairs > 0 {
+                break; // these come first in the next block
             }
-            pairs += usize::from(is_there?);
-            self.shown = self.part.len() - items.left();
+            let (more, length) = pushed?;
+            pairs += more;
+            self.shown += length;
         }
         Ok(pairs)
     }

@@ -94,7 +94,7 @@ fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) ->
         let command = workspace.command(folder, line);
         log.run(&mut if is_fast { fast(command) } else { command })
     };
-    let name = format!("build: {host}");
+    let (name, rivals) = (format!("build: {host}"), "set up: Node's rivals");
     match host {
         "rust" | "peers" | "cluster" => {
             let (folder, package) = match host {
@@ -126,8 +126,7 @@ fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) ->
                 )
             })?;
             // Rivals have native code of their own, and none is needed for the others.
-            let rivals = &workspace.path("bindings/node/bench");
-            steps.check("set up: Node's rivals", |log| npm_ci(rivals, log));
+            steps.check(rivals, |log| npm_ci(&workspace.path("bindings/node/bench"), log));
             Ok(())
         }
         "wasm-node" | "wasmtime" => {
@@ -138,7 +137,11 @@ fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) ->
                 log.run(&mut npm(folder, &["run", "build"]))?;
                 let line = "cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime";
                 if host == "wasmtime" { run("", line, log) } else { Ok(()) }
-            })
+            })?;
+            if host == "wasm-node" {
+                steps.check(rivals, |log| npm_ci(&workspace.path("bindings/node/bench"), log));
+            }
+            Ok(())
         }
         _ => {
             steps.must("set up: Rust for WebAssembly", require_wasm)?;

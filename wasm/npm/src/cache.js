@@ -298,13 +298,8 @@ class BaseCache extends CacheLike {
     const evicted = []
     while (!block.isEmpty) {
       const cause = CAUSES[block.length()]
-      const [keyLength, valueLength] = [block.length(), block.length()]
-      const [key, value] = [block.take(keyLength), block.take(valueLength)]
-      evicted.push(() => [
-        this.#keys.read(block.bytes, key, keyLength, 'key'),
-        this.#values.read(block.bytes, value, valueLength, 'value'),
-        cause,
-      ])
+      const [, key, value] = block.deferred(this.#codecs)
+      evicted.push(() => [key(), value(), cause])
     }
     return evicted
   }

@@ -25,13 +25,15 @@ export class Core {
   forgotten = finalization((handle) => this.exports.twindex_close(handle))
   /** Where the input buffer is. */
   input = 0
+  /** The memory from there on. */
+  inputBytes
   /** Gets what a call has changed in a store that is kept, as a record of its file. */
   onRecord
   /** Why a store that is kept takes no writes any more. */
   failure
 
   #answer
-  #inputBytes = 0
+  #inputLength = 0
   #isSeeded = false
   #now = 0
 
@@ -52,6 +54,7 @@ export class Core {
     this.bytes = new Uint8Array(buffer)
     this.words = new Uint32Array(buffer)
     this.view = new DataView(buffer)
+    this.inputBytes = new Uint8Array(buffer, this.input)
   }
 
   /** The status of a call, or the error that it stands for. */
@@ -98,8 +101,8 @@ export class Core {
   /** Makes room for `bytes` in the input buffer from `offset` on, and keeps what is before that. */
   room(offset, bytes) {
     const needed = offset + bytes
-    const isTooLarge = offset === 0 && this.#inputBytes > KEEP_BYTES && bytes <= INPUT_BYTES
-    if (needed <= this.#inputBytes && !isTooLarge) return
+    const isTooLarge = offset === 0 && this.#inputLength > KEEP_BYTES && bytes <= INPUT_BYTES
+    if (needed <= this.#inputLength && !isTooLarge) return
     // A block that is packed item by item grows by doubling.
     const wanted = Math.max(INPUT_BYTES, offset === 0 ? needed : 2 * needed)
     if (wanted > MOST_BYTES) throw makeError('TWINDEX_MEMORY_LIMIT', `a module has no ${needed} bytes`)
@@ -109,7 +112,8 @@ export class Core {
     this.bytes.copyWithin(input, this.input, this.input + offset)
     if (this.input !== 0) this.exports.twindex_free(this.input)
     this.input = input
-    this.#inputBytes = wanted
+    this.inputBytes = this.bytes.subarray(input)
+    this.#inputLength = wanted
   }
 
   // --- bytes out
@@ -146,9 +150,9 @@ export class Core {
 
   /** The bytes of the last answer, one for each outcome, as booleans. */
   answerOutcomes() {
-    return Array.from(
-      this.bytes.subarray(this.answerAt, this.answerAt + this.answerLength),
-      (byte) => byte === 1,
-    )
+    const outcomes = []
+    const end = this.answerAt + this.answerLength
+    for (let at = this.answerAt; at < end; at++) outcomes.push(this.bytes[at] === 1)
+    return outcomes
   }
 }

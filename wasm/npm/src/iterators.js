@@ -1,6 +1,6 @@
 // The iterators behind entries, keys, values and scan. They read pairs in blocks.
 
-import { Block } from './blocks.js'
+import { BLOCK_BYTES, Block } from './blocks.js'
 import { asIterators } from './shared/internal.js'
 import { EXCLUDED } from './shared/options.js'
 import { closedError } from './shared/snapshot.js'
@@ -9,8 +9,6 @@ import { putBytes } from './text.js'
 /** A block has so many pairs at first; each has twice as many as the one before, up to the most. */
 const FIRST_PAIRS = 16
 const MOST_PAIRS = 1024
-/** It ends once its pairs have so many bytes. */
-export const BLOCK_BYTES = 64 * 1024
 
 /** The bytes of a key, as the module gave them. */
 export const rawKeys = { write: putBytes }
@@ -47,11 +45,11 @@ export class RangeBlocks {
   next(count, before) {
     const core = this.#core
     if (before !== undefined) {
-      const end = [EXCLUDED, before.bytes.slice(...before.lastKey), rawKeys]
+      const end = [EXCLUDED, before.lastKey, rawKeys]
       this.#range = { ...this.#range, [this.#reverse ? 'upper' : 'lower']: end }
     }
     this.#scan(...putRange(core, this.#codec, this.#range), this.#reverse, count, BLOCK_BYTES)
-    return new Block(core)
+    return before?.fill(core) ?? new Block(core)
   }
 
   end() {}
@@ -68,10 +66,10 @@ export class TableBlocks {
     core.forgotten.register(this, this.#iter, this)
   }
 
-  next(count) {
+  next(count, before) {
     const core = this.#core
     core.status(core.exports.twindex_iter_next_many(this.#iter, count, BLOCK_BYTES))
-    return new Block(core)
+    return before?.fill(core) ?? new Block(core)
   }
 
   end() {

@@ -132,9 +132,10 @@ export class Table extends TableLike {
     const core = this.#core
     const keyItem = this.#keys.toItem(key, 'key')
     const valueItem = this.#values.toItem(value, 'value')
-    const k = this.#keys.write(core, 0, keyItem, 'key')
-    const v = this.#values.write(core, k, valueItem, 'value')
-    return this.#status(verb(this.#handle, core.input, k, core.input + k, v)) === 1
+    // The first is written fastest, and the value is the longer one.
+    const v = this.#values.write(core, 0, valueItem, 'value')
+    const k = this.#keys.write(core, v, keyItem, 'key')
+    return this.#status(verb(this.#handle, core.input + v, k, core.input, v)) === 1
   }
 
   /** The key's value as an item, `undefined` where it is absent. */

@@ -11,14 +11,14 @@ export function putText(core, offset, text, what) {
   const { length } = text
   if (length > LONG) return putBytes(core, offset, encodeText(text, what))
   core.room(offset, length * 3)
-  return writeText(core.bytes, core.input + offset, text, what)
+  return writeText(core.inputBytes, offset, text, what)
 }
 
 /** Writes bytes into the input buffer: how many. */
 export function putBytes(core, offset, bytes) {
   const length = lengthOf(bytes)
   core.room(offset, length)
-  core.bytes.set(bytes, core.input + offset)
+  core.inputBytes.set(bytes, offset)
   return length
 }
 

@@ -1,9 +1,9 @@
 // Transactions.
 
-import { Block } from './blocks.js'
+import { BLOCK_BYTES, Block } from './blocks.js'
 import { placed } from './codecs.js'
 import { ABSENT } from './core.js'
-import { BLOCK_BYTES, putRange, rawKeys } from './iterators.js'
+import { putRange, rawKeys } from './iterators.js'
 import { openNamed, readNamed } from './named.js'
 import { runTransaction as refuse } from './notransactions.js'
 import { like, readAmount } from './shared/amounts.js'
@@ -44,7 +44,7 @@ function verbsOf(core, table, { keys, values }) {
         const block = new Block(core)
         if (block.isEmpty) return rows
         while (!block.isEmpty) rows.push(block.row({ keys, values }))
-        const past = [EXCLUDED, block.bytes.slice(...block.lastKey), rawKeys]
+        const past = [EXCLUDED, block.lastKey, rawKeys]
         rest = { ...rest, [isDown ? 'upper' : 'lower']: past }
       }
     },
