@@ -26,6 +26,8 @@ const SAID = new RegExp(
     /called `Option::unwrap\(\)` on a `None` value|argument of integer logarithm must be positive/,
     /slice index starts at |index out of bounds: the len is | but (?:ends at|the index is) /,
     /range (?:start|end) index | out of range for slice of length /,
+    /min > max\. min = |assertion `left |RefCell already (?:mutably )?borrowed|attempt to divide by zero/,
+    /Out of bounds access|capacity overflow|: there is a split or a parent|it has such a slot/,
     /(?:`at` split|insertion|removal) index \(is |\) should be <=? len \(is /,
     /(?:it was allocated with it|a (?:segment|directory) has an address|there is room in a region)/,
   ]
@@ -62,7 +64,7 @@ export function optimise(bytes, forSpeed) {
       module.optimize()
     }
     module.runPasses([
-      'reorder-functions',
+      'reorder-functions-by-name', // neighbours resemble each other, so it compresses better
       'reorder-locals',
       'strip-debug',
       'strip-producers',
