@@ -47,8 +47,8 @@ impl BufferedCursor {
     fn show(&mut self, is_first: bool) {
         let left = &self.pairs.bytes()[self.shown..];
         if let Some((_, length)) = block::first_pair(left) {
-            let packed = if is_first { left.len() as i64 } else { 0 };
-            answer::set_bytes(&left[..length], packed);
+            let packed = if is_first { left.len() } else { 0 };
+            answer::set_bytes(&left[..length], i64::try_from(packed).unwrap_or(i64::MAX));
             self.last = self.shown;
             self.shown += length;
         }
