@@ -780,6 +780,36 @@ fn commits_beside_reads_keep_the_sum() {
     });
 }
 
+/// Commits that each need room in several leaves, beside each other, a plain write and a snapshot that has leaves copied.
+#[test]
+fn commits_that_widen_leaves_are_seen_whole() {
+    model(100, || {
+        let store = Store::new();
+        let table = store.table("t", IndexKind::Sorted).unwrap();
+        (0..10).for_each(|number| assert!(table.insert(key(2 * number), [0; 24]).unwrap()));
+        let commit = |first: usize| {
+            let store = store.clone();
+            work(move |table: &Table| {
+                let write = |tx: &mut twindex::Transaction| {
+                    (0..3).try_for_each(|at| tx.upsert(table, key(first + 6 * at), [1; 40]))
+                };
+                assert!(store.transaction(write).is_ok());
+            })
+        };
+        let seen = store.clone();
+        let seen = work(move |_: &Table| {
+            let table = seen.snapshot().unwrap().table("t").unwrap();
+            for first in [1, 3] {
+                let count = (0..3).filter(|at| table.contains(key(first + 6 * at))).count();
+                assert!(count % 3 == 0, "a snapshot shows {count} of 3 writes of a commit");
+            }
+        });
+        let plain = work(|table: &Table| assert!(table.upsert(key(5), [2; 40]).is_ok()));
+        on_threads(&table, [commit(1), commit(3), seen, plain]);
+        assert_eq!(table.len(), 17);
+    });
+}
+
 /// Of two transactions that each read what the other one writes, one runs again: its commit sees the other's lock or write.
 #[test]
 fn commits_that_read_what_the_other_writes_do_not_both_take_effect() {
