@@ -679,7 +679,7 @@ mod platform {
     // --- hashing
 
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-    pub(super) type Hashing = foldhash::quality::RandomState;
+    pub(super) type Hashing = foldhash::fast::RandomState;
 
     /// How a new hash table hashes its keys: with a random secret, so that nobody can choose keys that collide.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
@@ -688,7 +688,7 @@ mod platform {
     }
 
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-    pub(super) type Hashing = foldhash::quality::SeedableRandomState;
+    pub(super) type Hashing = foldhash::fast::SeedableRandomState;
 
     /// A module without imports has no random numbers, so its host gives it a secret.
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -698,7 +698,10 @@ mod platform {
     pub(super) fn hashing() -> Hashing {
         static TABLES: AtomicU64 = AtomicU64::new(0);
         let seed = SEED.get_or_init(|| foldhash::SharedSeed::from_u64(0));
-        Hashing::with_seed(TABLES.fetch_add(1, super::Relaxed), seed)
+        let table = TABLES.fetch_add(1, super::Relaxed);
+        // A table's own seed depends on the secret too, or keys that begin with the seed would collide.
+        let own = std::hash::BuildHasher::hash_one(&Hashing::with_seed(table, seed), table);
+        Hashing::with_seed(own, seed)
     }
 
     // --- the fence between readers and a writer
@@ -951,15 +954,16 @@ mod epoch {
 
     #[inline(always)]
     fn pin_for(store: usize) -> Guard {
-        if let Ok(slot) = OWN.try_with(Cell::get)
-            && slot.pinned.load(Relaxed) == 0
-        {
-            let pinned = slot.pin(store);
-            barrier::light();
-            pinned
-        } else {
-            pin_slowly(store)
-        }
+        pin_at_once(store).unwrap_or_else(|| pin_slowly(store))
+    }
+
+    /// Begins a pin, if the thread has a slot and no other pin.
+    #[inline(always)]
+    pub(super) fn pin_at_once(store: usize) -> Option<Guard> {
+        let slot = OWN.try_with(Cell::get).ok().filter(|slot| slot.pinned.load(Relaxed) == 0)?;
+        let pinned = slot.pin(store);
+        barrier::light();
+        Some(pinned)
     }
 
     #[cold]
@@ -2093,8 +2097,8 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
             0 => true,
             1..=3 => (a[a.len() / 2] == b[b.len() / 2]) & same_ends::<1>(a, b),
             4..=7 => same_ends::<4>(a, b),
-            8..=16 => same_ends::<8>(a, b),
-            17..=32 => same_ends::<16>(a, b),
+            8..=15 => same_ends::<8>(a, b),
+            16..=32 => same_ends::<16>(a, b),
             _ => a == b,
         }
 }
@@ -2374,6 +2378,7 @@ mod hash {
             self.tags.high.store(self.tags.high.load(Relaxed) ^ high.to_le(), Release);
         }
 
+        #[inline]
         fn passed(&self) -> u32 {
             self.tags.passed.load(Acquire) & PASSED
         }
@@ -2406,9 +2411,12 @@ mod hash {
         }
     }
 
+    /// Spreads the hash of counters, whose top bits differ little, over the directory.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
     /// The hash of a key. Its low byte is not 0, so that it can be a tag.
     #[derive(Clone, Copy)]
-    struct Hash(u64);
+    pub(super) struct Hash(u64);
 
     impl Hash {
         #[inline]
@@ -2762,6 +2770,17 @@ mod hash {
         fn len(self) -> usize {
             let [key, value] = self.lengths();
             if key == BLOB { BLOB_RECORD } else { RECORD_HEAD + usize::from(key) + usize::from(value) }
+        }
+
+        /// The value, if the key is `key` and both are in the record.
+        #[inline(always)]
+        fn value_of(self, key: &[u8]) -> Option<&'r [u8]> {
+            let [key_len, value_len] = self.lengths().map(usize::from);
+            if key_len != key.len() || key_len == usize::from(BLOB) {
+                return None;
+            }
+            let (own_key, value) = self.bytes(key.len() + value_len).split_at(key.len());
+            same_bytes(own_key, key).then_some(value)
         }
 
         #[inline(always)]
@@ -3145,7 +3164,7 @@ mod hash {
         fn hash(&self, key: &[u8]) -> Hash {
             let mut hasher = self.hasher.build_hasher();
             hasher.write(key);
-            let hash = hasher.finish();
+            let hash = hasher.finish().wrapping_mul(SPREAD);
             Hash(hash + u64::from(hash as u8 == 0))
         }
 
@@ -3191,31 +3210,34 @@ mod hash {
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            self.find(self.hash(key), key).map(Record::body)
+            let found = self.get_at_once(key);
+            found.map_or_else(|hash| self.get_beyond(hash, key), |value| value.map(Body::Inline))
         }
 
-        /// The record of `key`.
+        /// As `get`, if the first slot of the home bucket with the key's tag tells, and the value is in the record.
         #[inline(always)]
-        fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+        pub(super) fn get_at_once(&self, key: &[u8]) -> std::result::Result<Option<&[u8]>, Hash> {
+            let hash = self.hash(key);
             let segment = self.directory().segment(hash);
             let home = segment.bucket(hash, 0);
             let slots = home.slots_with(hash.tag());
-            if slots != 0 {
-                let record = self.shard(segment).record(home.first(slots).load(Acquire));
-                if record.is_key(key) {
-                    return Some(record);
-                }
-            } else if home.passed() == 0 {
-                return None;
+            if slots == 0 {
+                return if home.passed() == 0 { Ok(None) } else { Err(hash) };
             }
-            self.find_beyond(segment, hash, key)
+            let record = self.shard(segment).record(home.first(slots).load(Acquire));
+            record.value_of(key).map(Some).ok_or(hash)
         }
 
-        /// As `find`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
-        /// bucket.
-        #[cold]
+        /// As `get`, if `get_at_once` did not tell.
+        #[inline]
+        pub(super) fn get_beyond(&self, hash: Hash, key: &[u8]) -> Option<Body<'_>> {
+            self.find(hash, key).map(Record::body)
+        }
+
+        /// The record of `key`.
         #[inline(never)]
-        fn find_beyond<'i>(&'i self, segment: Segment<'i>, hash: Hash, key: &[u8]) -> Option<Record<'i>> {
+        fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+            let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
@@ -8774,10 +8796,40 @@ impl Table {
     }
 
     /// Shows `read` the key's value, without a copy. Returns what `read` returns, or `None` if the key is absent.
+    #[inline]
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let key = key.as_ref();
+        Altering::check(self);
+        if !cfg!(target_family = "wasm")
+            && let Pairs::Hash(index) = &self.inner.pairs
+            && let Some(pinned) = epoch::pin_at_once(Arc::as_ptr(&self.inner.memory).addr())
+        {
+            return match index.get(&pinned).get_at_once(key) {
+                Ok(found) => found.map(read),
+                Err(hash) => Self::select_beyond(index, hash, key, read, pinned),
+            };
+        }
+        self.select_slowly(key, read)
+    }
+
+    /// As `select_with`. It is out of line, so that the usual look-up in a hash table is short enough to be inlined.
+    #[inline(never)]
+    fn select_slowly<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let pinned = self.pin();
-        let value = with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()));
+        let value = with_index!(self.inner.pairs, index => index.get(&pinned).get(key));
         value.map(|value| read(value.bytes()))
+    }
+
+    /// As `select_with`, if one look in a hash table does not tell.
+    #[inline(never)]
+    fn select_beyond<T>(
+        index: &Shared<hash::HashIndex>,
+        hash: hash::Hash,
+        key: &[u8],
+        read: impl FnOnce(&[u8]) -> T,
+        pinned: epoch::Guard,
+    ) -> Option<T> {
+        index.get(&pinned).get_beyond(hash, key).map(|value| read(value.bytes()))
     }
 
     /// The key's value as it is now, or `None` if the key is absent. It stays the same whatever becomes of the pair.
