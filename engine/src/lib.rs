@@ -3240,10 +3240,15 @@ mod hash {
             let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
-                match bucket.find(self.shard(segment), hash.tag(), key) {
-                    None if bucket.passed() != 0 => {}
-                    // H3: beyond a bucket that nothing passed the key is not.
-                    found => return found.map(|(_, record)| record),
+                // Without a pair there may be no shard.
+                if bucket.slots_with(hash.tag()) != 0
+                    && let Some((_, record)) = bucket.find(self.shard(segment), hash.tag(), key)
+                {
+                    return Some(record);
+                }
+                // H3: beyond a bucket that nothing passed the key is not.
+                if bucket.passed() == 0 {
+                    break;
                 }
             }
             None
@@ -8804,9 +8809,10 @@ impl Table {
             && let Pairs::Hash(index) = &self.inner.pairs
             && let Some(pinned) = epoch::pin_at_once(Arc::as_ptr(&self.inner.memory).addr())
         {
-            return match index.get(&pinned).get_at_once(key) {
+            let index = index.get(&pinned);
+            return match index.get_at_once(key) {
                 Ok(found) => found.map(read),
-                Err(hash) => Self::select_beyond(index, hash, key, read, pinned),
+                Err(hash) => Self::select_beyond(index, hash, key, read),
             };
         }
         self.select_slowly(key, read)
@@ -8823,13 +8829,12 @@ impl Table {
     /// As `select_with`, if one look in a hash table does not tell.
     #[inline(never)]
     fn select_beyond<T>(
-        index: &Shared<hash::HashIndex>,
+        index: &hash::HashIndex,
         hash: hash::Hash,
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
-        pinned: epoch::Guard,
     ) -> Option<T> {
-        index.get(&pinned).get_beyond(hash, key).map(|value| read(value.bytes()))
+        index.get_beyond(hash, key).map(|value| read(value.bytes()))
     }
 
     /// The key's value as it is now, or `None` if the key is absent. It stays the same whatever becomes of the pair.
