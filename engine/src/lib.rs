@@ -2723,7 +2723,7 @@ mod hash {
     /// A record. H1: whoever makes one has its ref from a slot, under a pin or a lock that lasts for `'r`, or is alone with it. So it
     /// is whole and does not change.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Record<'r> {
+    pub(super) struct Record<'r> {
         at: *const u8,
         lifetime: PhantomData<&'r [u8]>,
     }
@@ -2762,7 +2762,7 @@ mod hash {
 
         /// The value.
         #[inline(always)]
-        fn body(self) -> Body<'r> {
+        pub(super) fn body(self) -> Body<'r> {
             self.blob().map_or_else(|| Body::Inline(self.parts().1), Body::Blob)
         }
 
@@ -2785,15 +2785,7 @@ mod hash {
 
         #[inline(always)]
         fn is_key(self, key: &[u8]) -> bool {
-            #[cold]
-            fn is_key_of_blob(record: Record<'_>, key: &[u8]) -> bool {
-                record.parts().0 == key
-            }
-            let [key_len, _] = self.lengths();
-            if key_len == BLOB {
-                return is_key_of_blob(self, key);
-            }
-            usize::from(key_len) == key.len() && same_bytes(self.bytes(key.len()), key)
+            self.value_of(key).is_some() || self.blob().is_some_and(|blob| blob.parts().0 == key)
         }
     }
 
@@ -3210,8 +3202,8 @@ mod hash {
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            let found = self.get_at_once(key);
-            found.map_or_else(|hash| self.get_beyond(hash, key), |value| value.map(Body::Inline))
+            let found = self.get_at_once(key).map(|value| value.map(Body::Inline));
+            found.unwrap_or_else(|hash| self.find(hash, key).map(Record::body))
         }
 
         /// As `get`, if the first slot of the home bucket with the key's tag tells, and the value is in the record.
@@ -3228,15 +3220,9 @@ mod hash {
             record.value_of(key).map(Some).ok_or(hash)
         }
 
-        /// As `get`, if `get_at_once` did not tell.
-        #[inline]
-        pub(super) fn get_beyond(&self, hash: Hash, key: &[u8]) -> Option<Body<'_>> {
-            self.find(hash, key).map(Record::body)
-        }
-
         /// The record of `key`.
         #[inline(never)]
-        fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+        pub(super) fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
@@ -8834,7 +8820,7 @@ impl Table {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
     ) -> Option<T> {
-        index.get_beyond(hash, key).map(|value| read(value.bytes()))
+        index.find(hash, key).map(|record| read(record.body().bytes()))
     }
 
     /// The key's value as it is now, or `None` if the key is absent. It stays the same whatever becomes of the pair.
