@@ -11,16 +11,13 @@ use crate::peer::{Peer, Session, time};
 use crate::record::{Record, Unit};
 use crate::values::fill_value;
 
-/// How often each pair is read, and how often those of a single table, which stay in the caches, are in all.
-const WALKS: usize = 10;
-const READS: usize = 4_000_000;
-
 /// Tables of `each` pairs, one after the other: figures insert, select, and the bytes of a table.
 pub(crate) fn tables<P: Peer>(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let list = job.keys(0)?;
     let each = list.len().min(job.options.each as usize);
     let count = list.len() / each;
-    let walks = if count == 1 { READS.div_ceil(each) } else { WALKS };
+    // The pairs of a single table stay in the caches.
+    let walks = if count == 1 { 4_000_000_usize.div_ceil(each) } else { 10 };
     let positions: Vec<u32> = (0..(count * each) as u32).collect();
     let read_list = list.in_order(&positions).shuffled_in_groups(count, &mut rng());
     drop(begin::<P>(job, &list, job.value_bytes()));
