@@ -47,6 +47,8 @@ def test_tables_have_codecs_and_are_mappings(url: str, namespace: str) -> None:
             with pytest.raises(twindex.NotSupportedError, match="in a cluster has no") as raised:
                 none()
             assert raised.value.code == "TWINDEX_NOT_SUPPORTED"
+        with pytest.raises(AttributeError, match="Table has no expire: use touch"):
+            users.expire("ada", 1)
         with pytest.raises(twindex.WrongCodecError):
             store.table("users", values="int")
         with pytest.raises(twindex.NoTableError):
