@@ -37,14 +37,14 @@
 //
 // Vital statistics, on 64 bits
 //
-//   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 70 to 88 % full; 2 for ghosts
+//   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 68 to 90 % full; 2 for ghosts
 //   a pair that may expire    8 bytes more; in a cache with a time to idle 8 more
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         rebuilds a block of the index (some 3,500 pairs), or sweeps or expires 320 records
+//   the longest write         rebuilds a block of the index (some 2,500 pairs), or sweeps or expires 320 records
 //
-//   directory           block of the index: 1 to 7 pages            bucket: one cache line
+//   directory           block of the index: 1 to 5 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
 //  | ptr.pages |------>| 48 buckets a page              |--------->| 12 tags of 8 bits                    |
 //  | ptr.pages |--+    | head: pairs, depth             |          | 12 x 2 use bits, 8 bits: pairs that  |
@@ -191,10 +191,10 @@ const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 /// Buckets and ghost lines of a page. One of the block's ghost lines is its head.
 const BUCKETS: usize = PAGE / LINE * 3 / 4;
 const GHOST_LINES: usize = PAGE / LINE / 4;
-/// The pages of the largest block, and of the two that take its place. A block that is full then has 70 to 77 % of its slots
-/// taken after it was rebuilt. 7 pages have some 3,500 pairs, which takes 90 us.
-const MOST_PAGES: usize = 7;
-const SPLIT_PAGES: usize = 4;
+/// The pages of the largest block, and of the two that take its place. A block that is full then has 68 to 74 % of its slots
+/// taken after it was rebuilt. To rebuild the largest one, some 2,500 pairs, is the longest step of a write.
+const MOST_PAGES: usize = 5;
+const SPLIT_PAGES: usize = 3;
 /// A block with fewer pairs is rebuilt smaller.
 const fn few(buckets: usize) -> usize {
     buckets * SLOTS * 45 / 100
