@@ -7,7 +7,6 @@ use std::{io, mem};
 use twindex::Write;
 use twindex_format::{Operation, Operations};
 
-use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::handle::{Handle, Writer};
@@ -267,15 +266,8 @@ impl Batch {
         // Snapshots and transactions see all of it or nothing.
         let (took, written) =
             if held.is_some() { core.engine.atomically(apply) } else { core.engine.alone(apply)? }?;
-        // A compaction, which may be run here, waits for it.
-        drop(held);
-        drop(writer);
-        if let (Some(Logged { log, .. }), Some(written)) = (core.logged(), written) {
-            if log.is_due() {
-                compact::when_due(core);
-            }
-            log.acknowledge(written)?;
-        }
+        drop((held, writer));
+        handle.acknowledge(written)?;
         Ok(took)
     }
 

@@ -132,12 +132,14 @@ impl Handle {
         })?
     }
 
-    /// Returns once what was written is as safe as the durability says.
+    /// Returns once what was written is as safe as the durability says. It may compact the file, so the caller holds no lock.
+    #[inline]
     pub(crate) fn acknowledge(&self, written: Option<u64>) -> Result<()> {
-        match (written, self.0.logged()) {
-            (Some(written), Some(Logged { log, .. })) => log.acknowledge(written),
-            _ => Ok(()),
+        let (Some(written), Some(Logged { log, .. })) = (written, self.0.logged()) else { return Ok(()) };
+        if log.is_due() {
+            compact::when_due(&self.0);
         }
+        log.acknowledge(written)
     }
 
     /// To be called before a lock is taken: waits until the log may grow by so many bytes, reserves their place, and

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use twindex::{Change, Cursor, IndexKind, Iter, Scan, Swap, Write};
 use twindex_format::{Operation, Operations, TableEntry, TableInfo};
 
-use crate::compact;
-use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory;
@@ -362,18 +360,8 @@ impl Table {
     #[inline]
     fn acknowledged<T>(&self, written: Written<T>) -> Result<T> {
         let (result, written) = written?;
-        if let (Some(written), Some(logged)) = (written, self.handle.0.logged()) {
-            self.acknowledge(logged, written)?;
-        }
+        self.handle.acknowledge(written)?;
         Ok(result)
-    }
-
-    #[inline]
-    fn acknowledge(&self, logged: &Logged, written: u64) -> Result<()> {
-        if logged.log.is_due() {
-            compact::when_due(&self.handle.0);
-        }
-        logged.log.acknowledge(written)
     }
 
     /// Writes to one key a value of so many bytes: in memory, and where that took effect in the log.

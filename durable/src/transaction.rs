@@ -7,8 +7,6 @@ use std::{mem, thread};
 use twindex::Write;
 use twindex_format::Operation;
 
-use crate::compact;
-use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::expiring::due::Removal;
 use crate::handle::Handle;
@@ -26,7 +24,7 @@ const HEAD: usize = 16;
 /// Reads see what the store held at one moment, and the transaction's own writes. See [`Store::transaction`].
 #[derive(Debug)]
 pub struct Transaction {
-    handle: Arc<Handle>,
+    begun: Begun,
     engine: twindex::Transaction,
     /// The tables that it uses, each once.
     tables: Vec<Table>,
@@ -34,7 +32,6 @@ pub struct Transaction {
     has_ranges: bool,
     /// The deadlines of what it wrote.
     pub(crate) lent: Vec<(Arc<Removal>, u64)>,
-    _begun: Begun,
 }
 
 thread_local! {
@@ -67,7 +64,7 @@ impl Drop for Running {
     }
 }
 
-/// A transaction in one of the counts.
+/// A transaction of a store, in one of the counts.
 #[derive(Debug)]
 struct Begun(Arc<Handle>, usize);
 
@@ -128,15 +125,12 @@ impl Store {
     /// long, and move to another thread. To give it up, drop it.
     pub fn begin(&self) -> Result<Transaction> {
         self.handle.0.check_open()?;
-        let engine = self.in_memory().begin();
-        let begun = Begun::new(&self.handle);
         Ok(Transaction {
-            handle: Arc::clone(&self.handle),
-            engine,
+            begun: Begun::new(&self.handle),
+            engine: self.in_memory().begin(),
             tables: Vec::new(),
             has_ranges: false,
             lent: Vec::new(),
-            _begun: begun,
         })
     }
 }
@@ -144,7 +138,7 @@ impl Store {
 impl Transaction {
     /// The table called `name`. Handles that came from the store itself serve as well.
     pub fn table(&self, name: &str) -> Result<Table> {
-        let store = Store { handle: Arc::clone(&self.handle) };
+        let store = Store { handle: Arc::clone(&self.begun.0) };
         store.find_table(name)?.ok_or_else(|| twindex::Error::NoTable { name: name.into() }.into())
     }
 
@@ -156,8 +150,8 @@ impl Transaction {
 
     /// Checks the arguments, and remembers the table, whose id the log needs.
     fn touch(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.handle.0.check_open()?;
-        table.check_pair(&self.handle, key, value)?;
+        self.begun.0.0.check_open()?;
+        table.check_pair(&self.begun.0, key, value)?;
         if !self.tables.iter().any(|own| own.is_same(table)) {
             self.tables.push(table.clone());
         }
@@ -167,13 +161,13 @@ impl Transaction {
     /// A copy of the key's value, or `None` where the key is absent.
     pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.touch(table, &[], &[])?;
-        Ok(self.handle.0.between_refreshes(|_| self.engine.select(table.in_memory(), key))?)
+        Ok(self.begun.0.0.between_refreshes(|_| self.engine.select(table.in_memory(), key))?)
     }
 
     /// Whether the key is there.
     pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         self.touch(table, &[], &[])?;
-        Ok(self.handle.0.between_refreshes(|_| self.engine.contains(table.in_memory(), key))?)
+        Ok(self.begun.0.0.between_refreshes(|_| self.engine.contains(table.in_memory(), key))?)
     }
 
     /// Up to `limit` pairs of a sorted table with keys in `range`, the first ones, or the last ones from the end if `down`.
@@ -186,7 +180,7 @@ impl Transaction {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.touch(table, &[], &[])?;
         self.has_ranges = true;
-        Ok(self.handle.0.between_refreshes(|_| self.engine.range(table.in_memory(), range, limit, down))?)
+        Ok(self.begun.0.0.between_refreshes(|_| self.engine.range(table.in_memory(), range, limit, down))?)
     }
 
     /// Does the verb that `write` names; whether it takes effect.
@@ -244,7 +238,8 @@ impl Transaction {
     }
 
     fn commit_rest(self) -> Result<()> {
-        let Self { handle, engine, tables, has_ranges, lent: _, _begun } = self;
+        let Self { begun, engine, tables, has_ranges, lent: _ } = self;
+        let handle = &*begun.0;
         let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
         let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;
@@ -269,14 +264,6 @@ impl Transaction {
         let stripes = handle.0.stripes();
         let used = engine.used().map(|(table, key)| stripes.of(id_of(table), key));
         let held = (!has_ranges).then(|| stripes.hold_many(used.collect()));
-        let mut refused = None;
-        let check = || match handle.0.check_writable() {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                refused = Some(error);
-                Err(twindex::Error::Conflict { runs: 1 })
-            }
-        };
         let append = |transaction: &twindex::Transaction| {
             writer.append(|record| {
                 for (table, key, value) in transaction.writes() {
@@ -285,14 +272,9 @@ impl Transaction {
                 }
             })
         };
-        let committed = engine.commit_with(held.is_some(), check, append);
-        drop(held);
-        let written = refused.map_or_else(|| committed.map_err(Error::from), Err)?.flatten();
-        drop(writer);
-        let Some(Logged { log, .. }) = handle.0.logged() else { return Ok(()) };
-        if log.is_due() {
-            compact::when_due(&handle.0);
-        }
-        written.map_or(Ok(()), |written| log.acknowledge(written))
+        let committed = engine.commit_with(held.is_some(), || handle.0.check_writable(), append);
+        drop((held, writer));
+        let written = committed?.flatten();
+        handle.acknowledge(written)
     }
 }

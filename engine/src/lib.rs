@@ -10196,11 +10196,11 @@ impl Transaction {
 
     /// Writes all without keeping other writers out. Returns whether it did, or else something has changed. `None` if it takes more
     /// than that.
-    fn commit_in_place(
+    fn commit_in_place<E>(
         &self,
-        check: &mut impl FnMut() -> Result<()>,
+        check: &mut impl FnMut() -> std::result::Result<(), E>,
         logged: impl FnOnce(&Self),
-    ) -> Result<Option<bool>> {
+    ) -> std::result::Result<Option<bool>, E> {
         /// More writes would hold many locks for long.
         const MOST: usize = 64;
         let memory = &self.store.inner.memory;
@@ -10274,15 +10274,15 @@ impl Transaction {
     /// may do that `beside` others: what it appends to a log is then in the order of memory only if the host holds a lock of each key
     /// that the transaction [used](Self::used), and has read no range. If not, no other thread writes meanwhile.
     #[doc(hidden)]
-    pub fn commit_with<T>(
+    pub fn commit_with<T, E: From<Error>>(
         mut self,
         beside: bool,
-        mut check: impl FnMut() -> Result<()>,
+        mut check: impl FnMut() -> std::result::Result<(), E>,
         logged: impl FnOnce(&Self) -> T,
-    ) -> Result<Option<T>> {
+    ) -> std::result::Result<Option<T>, E> {
         const ROUNDS: usize = 8;
         if self.conflict {
-            return self.conflict();
+            self.conflict()?;
         }
         if self.writes().next().is_none() {
             // All that was read held at one moment.
@@ -10306,12 +10306,12 @@ impl Transaction {
             let same = self.tables.iter().all(Touched::is_current)
                 && (self.is_unchanged(|_| false) || self.check_values().is_some());
             if !same {
-                return self.conflict();
+                self.conflict()?;
             }
             let _batch = memory.begin_batch();
             self.apply()?;
             logged(&self);
-            Ok(())
+            Ok::<_, E>(())
         });
         memory.close_dropped();
         self.after_writes();

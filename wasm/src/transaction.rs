@@ -196,7 +196,7 @@ impl Open {
                 log.add_written(journal, table, operation);
             }
         };
-        engine.commit_with(false, || Ok(()), append)?;
+        engine.commit_with(false, || Ok::<_, twindex::Error>(()), append)?;
         Ok(())
     }
 }

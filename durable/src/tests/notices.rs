@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::disk::Disk;
 use crate::disk::sim::{Fault, SimDisk};
 use crate::handle::Handle;
-use crate::{Durability, LOG_TARGET, Options, Store};
+use crate::{Durability, LOG_TARGET, Options, Store, Table};
 
 /// Level, path, event and message.
 type Told = (Level, String, String, String);
@@ -73,11 +73,17 @@ fn assert_told(path: &Path, level: Level, event: &str, words: &str) -> usize {
     told.len()
 }
 
-#[test]
-fn a_slow_sync_is_told() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("slow sync.twx"));
+/// A disk, and a store with a table in a file of this name there.
+fn opened(name: &str) -> (SimDisk, PathBuf, Store, Table) {
+    let (disk, path) = (SimDisk::new(1), PathBuf::from(name));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
     let table = store.table("t", IndexKind::Hash).unwrap();
+    (disk, path, store, table)
+}
+
+#[test]
+fn a_slow_sync_is_told() {
+    let (disk, path, store, table) = opened("slow sync.twx");
     disk.before_sync(|_| {
         thread::sleep(Duration::from_millis(30));
         Ok(())
@@ -90,9 +96,7 @@ fn a_slow_sync_is_told() {
 /// The thread that syncs ended with the logger's panic, and nothing was synced any more.
 #[test]
 fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("panics.twx"));
-    let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (disk, _, store, table) = opened("panics.twx");
     disk.set_room(0);
     while table.upsert("a", [1; 9999]).is_ok() {}
     tick(&store).unwrap();
@@ -101,9 +105,7 @@ fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
 
 #[test]
 fn writers_that_wait_are_told_of_once() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("late.twx"));
-    let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let (table, begun) = (store.table("t", IndexKind::Hash).unwrap(), Instant::now());
+    let ((_disk, path, store, table), begun) = (opened("late.twx"), Instant::now());
     store.handle.0.logged().expect("it has a log").log.set_longest_unsynced(Duration::ZERO);
     for number in 0..20_u8 {
         table.upsert([number], [1; 5000]).unwrap();
@@ -115,9 +117,7 @@ fn writers_that_wait_are_told_of_once() {
 
 #[test]
 fn a_disk_without_room_and_one_that_fails_are_told() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("full.twx"));
-    let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (disk, path, store, table) = opened("full.twx");
     disk.set_room(0);
     while table.upsert("a", [1; 9999]).is_ok() {}
     assert_told(&path, Level::Warn, "log_full", "no room");
@@ -129,9 +129,7 @@ fn a_disk_without_room_and_one_that_fails_are_told() {
 
 #[test]
 fn a_compaction_that_failed_in_the_background_is_told() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("not compacted.twx"));
-    let store = open(&disk, &path, Durability::EverySec).unwrap();
-    let table = store.table("t", IndexKind::Hash).unwrap();
+    let (disk, path, store, table) = opened("not compacted.twx");
     disk.before_sync(|name| {
         let is_new = name.extension().is_some_and(|extension| extension == "twindex-temporary");
         if is_new { Err(io::Error::other("a bad sector")) } else { Ok(()) }
@@ -166,9 +164,8 @@ fn a_last_write_that_was_discarded_is_told() {
 
 #[test]
 fn a_follower_that_does_not_keep_up_is_told() {
-    let (disk, path) = (SimDisk::new(1), PathBuf::from("followed.twx"));
-    let store = open(&disk, &path, Durability::EverySec).unwrap();
-    store.table("t", IndexKind::Hash).unwrap().upsert("a", "1").unwrap();
+    let (disk, path, store, table) = opened("followed.twx");
+    table.upsert("a", "1").unwrap();
     let core = Core::open_on(Arc::new(disk.clone()), &path, Options::new().read_only(true)).unwrap();
     let copy = Store { handle: Arc::new(Handle(core)) };
     copy.follow().unwrap();
