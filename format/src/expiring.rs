@@ -21,7 +21,7 @@ const STEP_PAIRS: usize = 256;
 
 /// The codec that a table of expiring pairs has for values of this one.
 pub fn expiring_codec(values: &str) -> String {
-    format!("{PREFIX}{values}")
+    [PREFIX, values].concat()
 }
 
 /// The codec of the values behind their deadlines, if the pairs of a table with this codec expire.
@@ -145,21 +145,28 @@ impl Pass {
             due.written.store(u64::MAX, Relaxed);
         }
         let mut next = self.due;
-        let mut see = |key: &[u8], stored: &[u8]| match split_deadline(stored).0 {
-            FOREVER => {}
-            deadline if deadline <= now => expired(key),
-            deadline => next = next.min(deadline),
+        let mut passed = 0;
+        // One type of closure, so that the WebAssembly module has one copy of how the indexes are read.
+        let see: &mut dyn FnMut(&[u8], &[u8]) -> bool = &mut |key, stored| {
+            passed += 1;
+            match split_deadline(stored).0 {
+                FOREVER => {}
+                deadline if deadline <= now => expired(key),
+                deadline => next = next.min(deadline),
+            }
+            true
         };
         let at = match table.index() {
             IndexKind::Hash => {
                 let from = if let At::Segment(from) = self.at { from } else { 0 };
-                table.walk(from, see).map_or(At::End, At::Segment)
+                let walk: &mut dyn FnMut(&[u8], &[u8]) = &mut |key, stored| _ = see(key, stored);
+                table.walk(from, walk).map_or(At::End, At::Segment)
             }
             IndexKind::Sorted => {
                 let last =
                     if let At::Behind(key) = &self.at { Bound::Excluded(&key[..]) } else { Bound::Unbounded };
                 let mut cursor = table.cursor((last, Bound::Unbounded))?;
-                let passed = cursor.scan_asc_next_many(STEP_PAIRS, &mut see);
+                cursor.steps(false, STEP_PAIRS, see);
                 let last = cursor.key().filter(|_| passed == STEP_PAIRS);
                 last.map_or(At::End, |key| At::Behind(key.to_vec()))
             }

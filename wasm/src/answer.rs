@@ -15,9 +15,11 @@ struct Answer {
     number: i64,
     record: usize,
     record_length: usize,
+    /// The store that the record is of.
+    store: u32,
 }
 
-const NOTHING: Answer = Answer { address: 0, length: 0, number: 0, record: 0, record_length: 0 };
+const NOTHING: Answer = Answer { address: 0, length: 0, number: 0, record: 0, record_length: 0, store: 0 };
 
 thread_local! {
     static ANSWER: Cell<Answer> = const { Cell::new(NOTHING) };
@@ -50,12 +52,12 @@ pub(crate) fn set_bytes(bytes: &[u8], number: i64) {
     ANSWER.with(|answer| answer.set(Answer { address, length, number, ..answer.get() }));
 }
 
-/// Says where a record for the file of a kept store is, which has to stay there until the next call.
-#[cfg(feature = "files")]
+/// Says where the record of what a call has changed in a store is, which has to stay there until the next call.
+#[cfg(feature = "journal")]
 #[cold]
-pub(crate) fn set_record(bytes: &[u8]) {
+pub(crate) fn set_record(store: u32, bytes: &[u8]) {
     let (record, record_length) = (bytes.as_ptr().expose_provenance(), bytes.len());
-    ANSWER.with(|answer| answer.set(Answer { record, record_length, ..answer.get() }));
+    ANSWER.with(|answer| answer.set(Answer { record, record_length, store, ..answer.get() }));
 }
 
 /// The bytes of an answer while they are put together. One block serves every call.

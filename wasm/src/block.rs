@@ -1,16 +1,4 @@
-//! Packed blocks: many items in one row of bytes, so that the border is crossed once for all of them.
-//!
-//! Every length is a u32, little-endian; nothing is aligned. An item is its lengths and then its bytes:
-//!
-//! ```text
-//! pair     key length · value length · key · value
-//! key      key length · key
-//! amount   key length · by (i64) · key
-//! swap     key length · expected length · new length · key · expected · new
-//! value    value length · value
-//! ```
-//!
-//! Where a value may be absent, the length `0xffff_ffff` stands for that.
+//! Packed blocks: many items in one row of bytes, so that the border is crossed once for all of them. `docs/wasm.md` has their form.
 
 use crate::answer::Output;
 use crate::failure::{Failed, Failure};

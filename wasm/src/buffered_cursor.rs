@@ -8,6 +8,7 @@ use twindex::{Cursor, Table};
 use crate::answer::{self, Output};
 use crate::block;
 use crate::direction::Direction;
+use crate::expiring::{Expiry, shown};
 use crate::failure::Failed;
 use crate::read::read;
 
@@ -17,6 +18,7 @@ const MOST: usize = 64;
 pub(crate) struct BufferedCursor {
     table: Table,
     cursor: Cursor,
+    expiry: Option<Expiry>,
     /// Pairs of one leaf, packed. The cursor is on the last of them.
     pairs: Output,
     /// Where the pair that was shown last begins.
@@ -28,8 +30,8 @@ pub(crate) struct BufferedCursor {
 }
 
 impl BufferedCursor {
-    pub(crate) fn new(table: &Table, cursor: Cursor) -> Self {
-        Self { table: table.clone(), cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
+    pub(crate) fn new(table: &Table, cursor: Cursor, expiry: Option<Expiry>) -> Self {
+        Self { table: table.clone(), cursor, expiry, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
     }
 
     /// Moves to the next pair and answers with it; whether there was one. The number is how many bytes of pairs are packed there, or 0
@@ -57,6 +59,13 @@ impl BufferedCursor {
     /// As `next`, where no packed pair is left to be shown.
     #[cold]
     fn pack(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
+        if let Some(expiry) = &self.expiry {
+            // What is packed ahead might expire before it is shown.
+            expiry.exists();
+            let is_there = self.push_block(direction, output, (1, usize::MAX))? > 0;
+            output.finish(output.len());
+            return Ok(is_there);
+        }
         self.cursor();
         let pairs = self.pairs.with_room();
         if self.cursor.pack(direction.is_down(), self.ahead, usize::MAX, pairs) > 0 {
@@ -72,11 +81,29 @@ impl BufferedCursor {
         Ok(is_there)
     }
 
+    /// Moves over a block of pairs and answers with it: how many they are.
+    pub(crate) fn push_block(
+        &mut self,
+        direction: Direction,
+        output: &mut Output,
+        most: (usize, usize),
+    ) -> Result<usize, Failed> {
+        self.cursor();
+        let pairs = direction.push_block(&mut self.cursor, output.start(), most, self.expiry.as_ref())?;
+        output.finish(pairs);
+        Ok(pairs)
+    }
+
     /// Pushes the key of the pair that was shown last, and its value if it still has one; whether there is such a pair.
     pub(crate) fn push_pair(&mut self, output: &mut Output) -> Result<bool, Failed> {
         self.cursor();
         let Some(key) = self.cursor.key() else { return Ok(false) };
-        if !read(&self.table, key, |value| block::push_pair(output, key, value))? {
+        let start = output.len();
+        read(&self.table, key, |stored| match shown(self.expiry.as_ref(), stored) {
+            Some(value) => block::push_pair(output, key, value),
+            None => Ok(()),
+        })?;
+        if output.len() == start {
             block::push_item(output, key, None)?;
         }
         Ok(true)

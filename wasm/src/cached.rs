@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use twindex::{Error, Write, check_key};
-use twindex_cache::{Cache, Error as CacheError};
+use twindex_cache::{Cache, Error as CacheError, Ttl};
 
 use crate::answer::Output;
 use crate::failure::{Failed, Failure, Refused};
@@ -71,6 +71,21 @@ impl Cached {
         Ok(self.0.compare_and_swap(key, expected, new)?)
     }
 
+    /// The milliseconds that a pair still lives, -1 for ever.
+    pub(crate) fn ttl(&self, key: &[u8]) -> Option<i64> {
+        match self.0.ttl(key) {
+            Ttl::Absent => None,
+            Ttl::Forever => Some(-1),
+            Ttl::Left(left) => Some(millis(left)),
+        }
+    }
+
+    pub(crate) fn touch(&self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
+        // The cache copies the value on the way.
+        self.peek(key, &mut |value| reserve::ensure(value.len()))?;
+        Ok(self.0.touch(key, ttl)?)
+    }
+
     pub(crate) fn clear(&self) {
         self.0.clear();
     }
@@ -89,17 +104,23 @@ impl Cached {
     }
 }
 
+/// As an answer. Without the 128 bits of `as_millis`, which take a kilobyte of code.
+pub(crate) fn millis(time: Duration) -> i64 {
+    let whole = time.as_secs().saturating_mul(1000).saturating_add(time.subsec_millis().into());
+    i64::try_from(whole).unwrap_or(i64::MAX)
+}
+
 impl From<CacheError> for Failed {
     #[cold]
     #[inline(never)]
     fn from(error: CacheError) -> Self {
         let refused = match error {
             CacheError::Capacity { bytes, entries } => Refused::Capacity { bytes, entries },
-            CacheError::Ttl { .. } => Refused::Time,
-            CacheError::NoClock => Refused::NoClock,
             CacheError::NotAnInteger => Refused::NotAnInteger,
             CacheError::NoRoom { needed } => Refused::NoRoom { bytes: needed },
             CacheError::ValueTooLarge { len } => return Error::ValueTooLarge { len }.into(),
+            CacheError::Ttl { .. } => return Failure::Time.into(),
+            CacheError::NoClock => return Failure::NoClock.into(),
             CacheError::Overflow { value, by } => return Error::Overflow { value, by }.into(),
             CacheError::Corrupt { offset, what } => return Error::Corrupt { offset, what }.into(),
             // Keys are checked before, nobody waits, and what is written is memory.

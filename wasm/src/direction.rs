@@ -4,6 +4,7 @@ use twindex::Cursor;
 
 use crate::answer::Output;
 use crate::block;
+use crate::expiring::Expiry;
 use crate::failure::Failed;
 
 /// The direction in which a cursor moves.
@@ -44,25 +45,39 @@ impl Direction {
         }
     }
 
-    /// Pushes up to `count` pairs or until they are `bytes` long: how many there were. On an error the cursor stays where it
-    /// was.
+    /// Pushes up to `count` pairs that have not expired, or until they are `bytes` long: how many there were. The cursor is then on the
+    /// last of them. On an error it stays where it was.
     pub(crate) fn push_block(
         self,
         cursor: &mut Cursor,
         output: &mut Output,
-        count: usize,
-        bytes: usize,
+        (count, bytes): (usize, usize),
+        expiry: Option<&Expiry>,
     ) -> Result<usize, Failed> {
         let before = cursor.clone();
-        let mut pairs = 0;
+        let (mut pairs, mut last) = (0, None);
         while pairs < count && output.len() < bytes {
+            let end = output.len();
             match self.push_some(cursor, output, count - pairs, bytes) {
                 Ok(0) => break,
-                Ok(more) => pairs += more,
+                Ok(more) => match expiry {
+                    None => pairs += more,
+                    Some(expiry) => {
+                        let (kept, at) = expiry.retain(output.with_room(), end);
+                        (pairs, last) = (pairs + kept, at.or(last));
+                    }
+                },
                 Err(error) => {
                     *cursor = before;
                     return Err(error);
                 }
+            }
+        }
+        if let Some(expiry) = expiry {
+            expiry.exists();
+            match last.and_then(|at| block::first_pair(&output.bytes()[at..]).map(|(key, _)| (at, key))) {
+                Some((at, key)) => cursor.go_back(&output.bytes()[at + block::PAIR_HEAD..][..key]),
+                None => *cursor = before,
             }
         }
         Ok(pairs)

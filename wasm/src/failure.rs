@@ -20,9 +20,10 @@ pub(crate) const NO_CLOCK: &str = "TWINDEX_NO_CLOCK";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
 pub(crate) const ENDED: &str = "TWINDEX_ENDED";
 const NOT_SUPPORTED: &str = "TWINDEX_NOT_SUPPORTED";
+const WRONG_EXPIRY: &str = "TWINDEX_WRONG_EXPIRY";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 27] = [
+const CODES: [&str; 28] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -50,6 +51,7 @@ const CODES: [&str; 27] = [
     "TWINDEX_CONFLICT",
     ENDED,
     NOT_SUPPORTED,
+    WRONG_EXPIRY,
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -68,8 +70,14 @@ pub(crate) enum Failure {
     Closed { handle: u32 },
     /// A transaction that was committed.
     Ended,
-    /// A table whose pairs expire, which are stored with deadlines.
+    /// A table whose pairs expire, in the module that has none.
     Expires,
+    /// The pairs of the table expire, and it was opened as if they did not, or the other way round.
+    Expiry { table: String, expires: bool },
+    /// A time to live out of range.
+    Time,
+    /// The host has given no time.
+    NoClock,
     /// A verb that a cache or a transaction does not have.
     Lacks { of: &'static str },
     /// A handle of another kind than the call takes.
@@ -89,19 +97,12 @@ pub(crate) enum Failure {
     /// Every handle has been given.
     NoHandle,
     /// A number that is no time.
-    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "only caches take times"))]
     Figure { what: &'static str, figure: f64 },
     /// A cache refused.
-    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "there is none"))]
     Cache(Refused),
     /// A number that names no choice.
-    #[cfg_attr(
-        not(any(feature = "caches", feature = "files")),
-        expect(dead_code, reason = "only these have choices")
-    )]
     Choice { what: &'static str, given: u32 },
     /// What a store that is kept in a file, or is not, does not do.
-    #[cfg_attr(not(feature = "files"), expect(dead_code, reason = "only files are closed for writing"))]
     Refused(Refusal),
 }
 
@@ -113,6 +114,9 @@ impl Failure {
             Self::Kind { .. } | Self::Lacks { .. } => TYPE,
             Self::Ended => ENDED,
             Self::Expires => NOT_SUPPORTED,
+            Self::Expiry { .. } => WRONG_EXPIRY,
+            Self::Time => TTL,
+            Self::NoClock => NO_CLOCK,
             Self::Outside { .. }
             | Self::NoBuffer { .. }
             | Self::Block { .. }
@@ -132,7 +136,15 @@ impl fmt::Display for Failure {
         match self {
             Self::Engine(error) => error.fmt(f),
             Self::Closed { handle } => write!(f, "handle {handle} is closed, or was never open"),
-            Self::Expires => f.write_str("the pairs of this table expire, which this module does not do"),
+            Self::Expires => f.write_str("this module has no tables whose pairs expire"),
+            Self::Expiry { table, expires } => {
+                let not = if *expires { "" } else { "do not " };
+                write!(f, "the pairs of table \"{table}\" {not}expire")
+            }
+            Self::Time => {
+                f.write_str("a time to live or to idle is more than 0 milliseconds and at most 1000 years")
+            }
+            Self::NoClock => f.write_str("pairs are to expire, and twindex_set_time was not called before"),
             Self::Ended => f.write_str("the transaction has ended"),
             Self::Lacks { of } => write!(f, "a {of} has no such verb"),
             Self::Kind { handle, is, needs } => write!(f, "handle {handle} is a {is}, this needs a {needs}"),
@@ -166,8 +178,6 @@ pub(crate) enum Refused {
         bytes: Option<usize>,
         entries: Option<usize>,
     },
-    Time,
-    NoClock,
     NotAnInteger,
     /// A changed pair does not fit.
     NoRoom {
@@ -180,8 +190,6 @@ impl Refused {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Capacity { .. } => CAPACITY,
-            Self::Time => TTL,
-            Self::NoClock => NO_CLOCK,
             Self::NotAnInteger => NOT_AN_INTEGER,
             Self::NoRoom { .. } => NO_ROOM,
         }
@@ -202,8 +210,6 @@ impl fmt::Display for Refused {
             Self::NoRoom { bytes } => return write!(f, "the cache has no room for a pair of {bytes} bytes"),
             Self::Capacity { entries: Some(_), .. } => "a cache of 0 entries holds nothing, the minimum is 1",
             Self::Capacity { .. } => "a cache needs a capacity in bytes or a number of entries",
-            Self::Time => "a time to live or to idle is more than 0 milliseconds and at most 1000 years",
-            Self::NoClock => "a pair is to expire, and the cache was made before twindex_set_time",
             Self::NotAnInteger => "the value is not a decimal integer of 64 bits",
         })
     }
@@ -228,7 +234,6 @@ impl fmt::Display for Refused {
 }
 
 /// Why writes are refused.
-#[cfg(feature = "files")]
 #[derive(Clone, Copy)]
 pub(crate) enum Refusal {
     ReadOnly,
@@ -237,7 +242,6 @@ pub(crate) enum Refusal {
     NoFile,
 }
 
-#[cfg(feature = "files")]
 impl Refusal {
     pub(crate) fn code(self) -> &'static str {
         match self {
@@ -253,21 +257,6 @@ impl Refusal {
             Self::NoFile => "this store is kept in no file",
             Self::LogFailed => "writing to the store's file failed before: open it again",
         }
-    }
-}
-
-/// In the module that keeps no files it has no values, so the compiler leaves out all that would use one.
-#[cfg(not(feature = "files"))]
-pub(crate) enum Refusal {}
-
-#[cfg(not(feature = "files"))]
-impl Refusal {
-    pub(crate) fn code(&self) -> &'static str {
-        match *self {}
-    }
-
-    pub(crate) fn text(&self) -> &'static str {
-        match *self {}
     }
 }
 

@@ -16,6 +16,7 @@ use twindex::{Snapshot, Store, Table};
 
 use crate::buffered_cursor::BufferedCursor;
 use crate::cached::Cached;
+use crate::expiring::{Expiring, Expiry, Removal, Stored};
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::journal::{Logged, Shared};
@@ -40,15 +41,15 @@ pub(crate) enum Object {
         store: Store,
         journal: Option<Shared>,
     },
-    #[cfg_attr(not(feature = "caches"), expect(dead_code, reason = "there is none"))]
     Cache(Cached),
     Snapshot {
         of: Of,
         snapshot: Snapshot,
+        /// The time at which it was taken.
+        moment: u64,
         /// How many it has.
         tables: usize,
     },
-    #[cfg_attr(not(feature = "transactions"), expect(dead_code, reason = "there are none"))]
     Transaction {
         of: Of,
         transaction: Rc<Open>,
@@ -57,12 +58,14 @@ pub(crate) enum Object {
         of: Of,
         table: Table,
         logged: Option<Logged>,
+        expiry: Option<Expiry>,
     },
     /// A table in a transaction.
     Part {
         of: Of,
         table: Table,
         transaction: Rc<Open>,
+        expiry: Option<Expiry>,
     },
     Cursor {
         of: Of,
@@ -205,41 +208,63 @@ impl Handles {
         }
     }
 
-    /// Gives a store a journal, and the tables of it that are open their places in the file.
-    #[cfg(feature = "files")]
-    pub(crate) fn keep(&mut self, handle: u32, new: &Shared) -> Result<(), Failed> {
-        *self.kept(handle)?.1 = Some(Rc::clone(new));
+    /// Gives a store a journal or takes it, and the tables of it that are open their places in the file.
+    #[cfg(feature = "journal")]
+    pub(crate) fn keep(&mut self, handle: u32, new: Option<&Shared>) -> Result<(), Failed> {
+        *self.kept(handle)?.1 = new.cloned();
         for slot in &mut self.slots {
-            if let Some(Object::Table { of, table, logged }) = &mut slot.object
+            if let Some(Object::Table { of, table, logged, .. }) = &mut slot.object
                 && of.store == handle
+                && of.within == handle
             {
-                let id = new.borrow().id(table);
-                *logged = id.map(|id| Logged { journal: Rc::clone(new), id });
+                let place = new.and_then(|journal| Some((journal, journal.borrow().id(table)?)));
+                *logged = place.map(|(journal, id)| Logged { journal: Rc::clone(journal), id });
             }
         }
         Ok(())
+    }
+
+    /// The removal of a table's expired pairs, which all its handles share.
+    pub(crate) fn removal(&self, store: u32, name: &str) -> Rc<Removal> {
+        let of_slot = |slot: &Slot| match &slot.object {
+            Some(
+                Object::Table { of, table, expiry: Some(expiry), .. }
+                | Object::Part { of, table, expiry: Some(expiry), .. },
+            ) if of.store == store && table.name() == name && !table.is_dropped() => {
+                Some(Rc::clone(&expiry.removal))
+            }
+            _ => None,
+        };
+        self.slots.iter().find_map(of_slot).unwrap_or_default()
     }
 
     /// A table, of a transaction too, or a cache.
     #[inline]
     pub(crate) fn pairs(&mut self, handle: u32) -> Result<Pairs<'_>, Failed> {
         match self.object(handle)? {
-            Object::Table { table, logged, .. } => Ok(Pairs::Table(table, logged.as_ref())),
-            Object::Part { table, transaction, .. } => Ok(Pairs::Part(table, transaction)),
+            Object::Table { table, logged, expiry: None, .. } => Ok(Pairs::Table(table, logged.as_ref())),
+            Object::Part { table, transaction, expiry: None, .. } => Ok(Pairs::Part(table, transaction)),
+            Object::Table { table, logged, expiry: Some(expiry), .. } => {
+                expiry.exists();
+                Ok(Pairs::Expiring(Expiring { stored: Stored::Table(table, logged.as_ref()), expiry }))
+            }
+            Object::Part { table, transaction, expiry: Some(expiry), .. } => {
+                expiry.exists();
+                Ok(Pairs::Expiring(Expiring { stored: Stored::Part(table, transaction), expiry }))
+            }
             Object::Cache(cache) => Ok(Pairs::Cache(cache)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }
 
-    /// A table, of no transaction, and from what it was opened.
-    pub(crate) fn table(&mut self, handle: u32) -> Result<(&Table, Of), Failed> {
+    /// A table, of no transaction, whether its pairs expire, and from what it was opened.
+    pub(crate) fn table(&mut self, handle: u32) -> Result<(&Table, Option<&Expiry>, Of), Failed> {
         match self.object(handle)? {
-            Object::Table { table, of, .. } => Ok((table, *of)),
+            Object::Table { table, expiry, of, .. } => Ok((table, expiry.as_ref(), *of)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }
 
-    #[cfg_attr(not(feature = "transactions"), expect(dead_code, reason = "there are none"))]
     pub(crate) fn transaction(&mut self, handle: u32) -> Result<(&Rc<Open>, u32), Failed> {
         match self.object(handle)? {
             Object::Transaction { of, transaction } => Ok((transaction, of.store)),

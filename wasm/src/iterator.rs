@@ -6,6 +6,7 @@ use crate::answer::Output;
 use crate::block;
 use crate::cached::{Cached, Show};
 use crate::direction::Direction;
+use crate::expiring::{Expiry, shown};
 use crate::failure::Failed;
 use crate::read::read;
 
@@ -16,12 +17,12 @@ const LARGE_BYTES: usize = 4096;
 const PART_BYTES: usize = 256 * 1024;
 
 pub(crate) enum Iterator {
-    Sorted(Cursor),
+    Sorted(Cursor, Option<Expiry>),
     Hash(Walk),
 }
 
 enum Hash {
-    Table(Table),
+    Table(Table, Option<Expiry>),
     Cache(Cached),
 }
 
@@ -29,7 +30,15 @@ impl Hash {
     /// Shows a part of the pairs: where the next one begins, if there is one.
     fn walk(&self, from: u64, show: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
         match self {
-            Self::Table(table) => table.walk(from, show),
+            Self::Table(table, None) => table.walk(from, show),
+            Self::Table(table, expiry) => {
+                let show_left: &mut dyn FnMut(&[u8], &[u8]) = &mut |key, stored| {
+                    if let Some(value) = shown(expiry.as_ref(), stored) {
+                        show(key, value);
+                    }
+                };
+                table.walk(from, show_left)
+            }
             Self::Cache(cache) => cache.walk(from, show),
         }
     }
@@ -37,7 +46,15 @@ impl Hash {
     /// Shows the value of a key, which is no use of its pair; whether it is there.
     fn read(&self, key: &[u8], show: Show<'_>) -> Result<bool, Failed> {
         match self {
-            Self::Table(table) => read(table, key, show),
+            Self::Table(table, expiry) => {
+                let mut is_there = false;
+                read(table, key, |stored| {
+                    let value = shown(expiry.as_ref(), stored);
+                    is_there = value.is_some();
+                    value.map_or(Ok(()), &mut *show)
+                })?;
+                Ok(is_there)
+            }
             Self::Cache(cache) => cache.peek(key, show),
         }
     }
@@ -55,10 +72,10 @@ pub(crate) struct Walk {
 }
 
 impl Iterator {
-    pub(crate) fn new(table: &Table) -> Result<Self, Failed> {
+    pub(crate) fn new(table: &Table, expiry: Option<Expiry>) -> Result<Self, Failed> {
         Ok(match table.index() {
-            IndexKind::Sorted => Self::Sorted(table.cursor(..)?),
-            IndexKind::Hash => Self::Hash(Walk::new(Hash::Table(table.clone()))),
+            IndexKind::Sorted => Self::Sorted(table.cursor(..)?, expiry),
+            IndexKind::Hash => Self::Hash(Walk::new(Hash::Table(table.clone(), expiry))),
         })
     }
 
@@ -75,7 +92,9 @@ impl Iterator {
         bytes: usize,
     ) -> Result<usize, Failed> {
         match self {
-            Self::Sorted(cursor) => Direction::Up.push_block(cursor, output, count, bytes),
+            Self::Sorted(cursor, expiry) => {
+                Direction::Up.push_block(cursor, output, (count, bytes), expiry.as_ref())
+            }
             Self::Hash(walk) => walk.push_block(output, count, bytes),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A store that a host keeps in a file has a journal. What a call changes in such a store is one record of the file's log. It is
 //! sealed at the end of the call, and the host finds it in the answer cell. The host appends it to the file before its next call.
+//! A store with watches has a journal too, maybe without a file.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,6 +36,8 @@ struct Place {
 
 /// The file of a store, and the ids that it has for the tables.
 pub(crate) struct Journal {
+    /// Its handle.
+    pub(crate) store: u32,
     place: Place,
     /// The file before, until this one has a record that it has not.
     before: Option<Place>,
@@ -54,15 +57,28 @@ impl Journal {
         for (id, table) in loader.tables() {
             tables.push((id, table.clone()));
         }
-        Self { place, before: None, tables, next_id: loader.next_id(), refusal: None, follower: None }
+        Self {
+            store: 0,
+            place,
+            before: None,
+            tables,
+            next_id: loader.next_id(),
+            refusal: None,
+            follower: None,
+        }
     }
 
     /// A journal for a store that is in no file yet.
-    pub(crate) fn new(store: &Store) -> Self {
-        let tables: Vec<_> = (0..).zip(store.tables()).collect();
+    pub(crate) fn new(store: u32, engine: &Store) -> Self {
+        let tables: Vec<_> = (0..).zip(engine.tables()).collect();
         let next_id = tables.len() as u32;
         let place = Place { salt: 0, end: 0, position: Position::start(0), begins_session: false };
-        Self { place, before: None, tables, next_id, refusal: None, follower: None }
+        Self { store, place, before: None, tables, next_id, refusal: None, follower: None }
+    }
+
+    /// Whether nothing but watches needs it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.place.salt == 0 && self.refusal.is_none() && self.follower.is_none()
     }
 
     /// Begins a file of this salt in `file`: a dump of the store, behind which the log goes on.
@@ -199,9 +215,9 @@ impl Log {
     }
 
     /// The host finds this note in the answer cell.
-    pub(crate) fn note(&mut self, note: [u8; SYNCED_BYTES]) {
+    pub(crate) fn note(&mut self, store: u32, note: [u8; SYNCED_BYTES]) {
         self.note = note;
-        answer::set_record(&self.note);
+        answer::set_record(store, &self.note);
         self.is_sealed = true;
     }
 
@@ -212,7 +228,7 @@ impl Log {
             if let Some(operations) = &mut self.operations {
                 operations.clear(KEEP_BYTES);
             }
-            answer::set_record(&[]);
+            answer::set_record(0, &[]);
             self.is_sealed = false;
         }
     }
@@ -231,12 +247,12 @@ impl Log {
         let place = &mut journal.place;
         place.position.sequence = place.position.sequence.wrapping_add(1);
         let operations = self.operations.get_or_insert_default();
-        if std::mem::take(&mut place.begins_session) {
+        if cfg!(feature = "files") && std::mem::take(&mut place.begins_session) {
             operations.begin_with(place.position);
         }
         let record = operations.seal(place.salt, place.end);
         place.end += record.len() as u64;
-        answer::set_record(record);
+        answer::set_record(journal.store, record);
         self.is_sealed = true;
     }
 }

@@ -14,11 +14,16 @@
 //! * **A negative result is an error number.** Nothing panics; `twindex_last_error` has the text.
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
-//! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `direction`, `buffered_cursor`,
-//! `iterator`, `journal`, `cached`, `transaction`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
+//! To read it from the bottom up: `failure`, `reserve`, `time`, `answer`, `block`, `buffers`, `range`, `read`, `journal`, `expiring`,
+//! `direction`, `buffered_cursor`, `iterator`, `cached`, `transaction`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
 //!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
+
+#![cfg_attr(
+    not(all(feature = "caches", feature = "files", feature = "transactions")),
+    allow(dead_code, reason = "a module leaves out what it does not export")
+)]
 
 mod answer;
 mod block;
@@ -30,13 +35,14 @@ mod cached;
 #[path = "uncached.rs"]
 mod cached;
 mod direction;
+mod expiring;
 mod exports;
 mod failure;
 mod handles;
 mod iterator;
-#[cfg(feature = "files")]
+#[cfg(feature = "journal")]
 mod journal;
-#[cfg(not(feature = "files"))]
+#[cfg(not(feature = "journal"))]
 #[path = "unkept.rs"]
 mod journal;
 mod pairs;
@@ -44,4 +50,5 @@ mod range;
 mod read;
 mod reserve;
 mod state;
+mod time;
 mod transaction;

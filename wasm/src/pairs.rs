@@ -7,6 +7,7 @@ use crate::answer::Output;
 use crate::block::{self, Items, Shape};
 use crate::cached::Cached;
 use crate::direction::Direction;
+use crate::expiring::{Expiring, Stored};
 use crate::failure::{Failed, Failure};
 use crate::journal::{Log, Logged};
 use crate::range::{Range, as_slices};
@@ -22,18 +23,25 @@ const GROUP: usize = 64;
 pub(crate) enum Pairs<'h> {
     /// A table, and its place in the file of its store where that is kept.
     Table(&'h Table, Option<&'h Logged>),
+    /// A table whose pairs expire.
+    Expiring(Expiring<'h>),
     /// A table in a transaction.
     Part(&'h Table, &'h Open),
     Cache(&'h Cached),
 }
 
-impl Pairs<'_> {
+impl<'h> Pairs<'h> {
     /// The table that it is.
-    pub(crate) fn table(&self) -> Result<&Table, Failed> {
+    pub(crate) fn table(self) -> Result<&'h Table, Failed> {
         match self {
             Self::Table(table, _) | Self::Part(table, _) => Ok(table),
+            Self::Expiring(Expiring { stored, .. }) => Ok(stored.table()),
             Self::Cache(_) => lacks("cache"),
         }
+    }
+
+    pub(crate) fn expiring(self) -> Result<Expiring<'h>, Failed> {
+        if let Self::Expiring(table) = self { Ok(table) } else { lacks("table whose pairs do not expire") }
     }
 
     /// Shows `show` the value of a key; whether the key is there.
@@ -49,6 +57,7 @@ impl Pairs<'_> {
                 Some(value) => show(&value).map(|()| true),
                 None => Ok(false),
             },
+            Self::Expiring(table) => table.read(key, &mut show),
             Self::Cache(cache) => cache.read(key, &mut show),
         }
     }
@@ -58,6 +67,7 @@ impl Pairs<'_> {
         match self {
             Self::Table(table, _) => read(table, key, |_| Ok(())),
             Self::Part(table, transaction) => Ok(transaction.select(table, key)?.is_some()),
+            Self::Expiring(table) => table.read(key, &mut |_| Ok(())),
             Self::Cache(cache) => Ok(cache.contains(key)),
         }
     }
@@ -68,6 +78,7 @@ impl Pairs<'_> {
         let (table, logged) = match self {
             Self::Table(table, logged) => (table, logged),
             Self::Part(table, transaction) => return transaction.write(write, table, key, value),
+            Self::Expiring(table) => return table.write(log, write, key, value),
             Self::Cache(cache) => return cache.write(write, key, value, None),
         };
         reserve::ensure(key.len() + value.len())?;
@@ -91,6 +102,7 @@ impl Pairs<'_> {
                 Ok(done)
             }
             Self::Part(table, transaction) => transaction.delete(table, key),
+            Self::Expiring(table) => table.delete(log, key),
             Self::Cache(cache) => Ok(cache.delete(key)),
         }
     }
@@ -107,6 +119,7 @@ impl Pairs<'_> {
                 Ok(sum)
             }
             Self::Part(table, transaction) => transaction.increment(table, key, by),
+            Self::Expiring(table) => table.increment(log, key, by),
             Self::Cache(cache) => cache.increment(key, by),
         }
     }
@@ -124,18 +137,20 @@ impl Pairs<'_> {
             Self::Table(table, logged) => {
                 log.expect(logged, bytes)?;
                 let done = table.compare_and_swap(key, expected, new)?;
-                if done {
+                if done && expected.or(new).is_some() {
                     log.add(logged, new.map_or(Operation::Delete(key), |new| Operation::Put(key, new)));
                 }
                 Ok(done)
             }
             Self::Part(table, transaction) => transaction.compare_and_swap(table, key, expected, new),
+            Self::Expiring(table) => table.compare_and_swap(log, key, expected, new),
             Self::Cache(cache) => cache.compare_and_swap(key, expected, new),
         }
     }
 
     pub(crate) fn clear(self, log: &mut Log) -> Result<(), Failed> {
         match self {
+            Self::Expiring(Expiring { stored, .. }) => stored.pairs().clear(log),
             Self::Table(table, logged) => {
                 log.expect(logged, 0)?;
                 table.clear()?;
@@ -154,6 +169,7 @@ impl Pairs<'_> {
     pub(crate) fn len(self) -> Result<usize, Failed> {
         match self {
             Self::Table(table, _) => Ok(table.len()),
+            Self::Expiring(Expiring { stored, .. }) => stored.pairs().len(),
             Self::Part(..) => lacks("table of a transaction"),
             Self::Cache(cache) => Ok(cache.len()),
         }
@@ -162,6 +178,7 @@ impl Pairs<'_> {
     pub(crate) fn memory(self) -> Result<usize, Failed> {
         match self {
             Self::Table(table, _) => Ok(table.memory()),
+            Self::Expiring(Expiring { stored, .. }) => stored.pairs().memory(),
             Self::Part(..) => lacks("table of a transaction"),
             Self::Cache(cache) => Ok(cache.memory()),
         }
@@ -178,10 +195,17 @@ impl Pairs<'_> {
         match self {
             Self::Table(table, _) => {
                 let mut cursor = table.cursor(as_slices(&range))?;
-                direction.push_block(&mut cursor, output, count, bytes)
+                direction.push_block(&mut cursor, output, (count, bytes), None)
+            }
+            Self::Expiring(Expiring { stored: Stored::Table(table, _), expiry }) => {
+                let mut cursor = table.cursor(as_slices(&range))?;
+                direction.push_block(&mut cursor, output, (count, bytes), Some(expiry))
+            }
+            Self::Expiring(Expiring { stored: Stored::Part(table, transaction), expiry }) => {
+                transaction.scan(table, range, direction, output, (count, bytes), Some(expiry))
             }
             Self::Part(table, transaction) => {
-                transaction.scan(table, range, direction, output, (count, bytes))
+                transaction.scan(table, range, direction, output, (count, bytes), None)
             }
             Self::Cache(_) => lacks("cache"),
         }
@@ -200,8 +224,8 @@ impl Pairs<'_> {
         output: &mut Output,
     ) -> Result<usize, Failed> {
         let table = match self {
-            Self::Table(table, _) => table,
-            Self::Part(..) => return lacks("table of a transaction"),
+            Self::Table(table, _) | Self::Expiring(Expiring { stored: Stored::Table(table, _), .. }) => table,
+            Self::Part(..) | Self::Expiring(..) => return lacks("table of a transaction"),
             Self::Cache(_) => return lacks("cache"),
         };
         let mut cursor = table.cursor(as_slices(range))?;
@@ -209,18 +233,18 @@ impl Pairs<'_> {
         let mut deleted = 0;
         loop {
             let (keys, mut outcome) = (output.start(), Ok(()));
-            cursor.steps(true, GROUP, |key, _| {
+            let push: &mut dyn FnMut(&[u8], &[u8]) -> bool = &mut |key, _| {
                 outcome = block::push_key(keys, key);
                 outcome.is_ok()
-            });
+            };
+            cursor.steps(true, GROUP, push);
+            if keys.len() == 0 {
+                outcome?;
+                return Ok(deleted);
+            }
             let mut items = Items::new(keys.bytes(), Shape::Key);
-            let before = deleted;
             while let Some(item) = items.next()? {
                 deleted += usize::from(self.delete(log, item.key)?);
-            }
-            outcome?;
-            if deleted == before {
-                return Ok(deleted);
             }
         }
     }
@@ -235,6 +259,6 @@ impl Pairs<'_> {
 
 #[cold]
 #[inline(never)]
-fn lacks<T>(of: &'static str) -> Result<T, Failed> {
+pub(crate) fn lacks<T>(of: &'static str) -> Result<T, Failed> {
     Err(Failure::Lacks { of }.into())
 }

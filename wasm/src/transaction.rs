@@ -12,6 +12,7 @@ use twindex_format::Operation;
 use crate::answer::Output;
 use crate::block;
 use crate::direction::Direction;
+use crate::expiring::{Expiry, shown};
 use crate::failure::{Failed, Failure};
 use crate::journal::{Log, Shared};
 use crate::range::{Range, as_slices};
@@ -143,6 +144,7 @@ impl Open {
         direction: Direction,
         output: &mut Output,
         (count, bytes): (usize, usize),
+        expiry: Option<&Expiry>,
     ) -> Result<usize, Failed> {
         self.check()?;
         let (mut pairs, writes) = (0, self.writes.get());
@@ -153,21 +155,24 @@ impl Open {
             // Nobody else writes, so the engine will meet the same pairs. It reads some more, in case that this deleted some.
             let (mut fit, mut seen, mut long) = (0, 0, 0);
             let mut cursor = table.cursor(as_slices(&range))?;
-            cursor.steps(direction.is_down(), most + writes, |key, value| {
+            let measure: &mut dyn FnMut(&[u8], &[u8]) -> bool = &mut |key, value| {
                 fit += usize::from(seen < most && long < enough);
                 seen += 1;
                 long += key.len() + value.len() + READ_BYTES;
                 seen < fit + writes || long < enough
-            });
+            };
+            cursor.steps(direction.is_down(), most + writes, measure);
             self.reads.update(|reads| reads + GROUP / 4);
             self.ensure(4 * long + 3 * self.written.get() + WRITE_BYTES * writes)?;
             let fit = if seen == 0 { most } else { fit };
             let found =
                 self.with(0, |engine| engine.range(table, as_slices(&range), fit, direction.is_down()))?;
-            for (key, value) in &found {
-                block::push_pair(output, key, value)?;
+            for (key, stored) in &found {
+                if let Some(value) = shown(expiry, stored) {
+                    block::push_pair(output, key, value)?;
+                    pairs += 1;
+                }
             }
-            pairs += found.len();
             let Some((key, _)) = found.into_iter().next_back() else { break };
             match direction {
                 Direction::Up => range.0 = Bound::Excluded(key),
@@ -178,7 +183,6 @@ impl Open {
     }
 
     /// Ends it, and writes what it wrote as one record if its store is kept.
-    #[cfg_attr(not(feature = "transactions"), expect(dead_code, reason = "there are none"))]
     pub(crate) fn commit(&self, journal: Option<&Shared>, log: &mut Log) -> Result<(), Failed> {
         self.check()?;
         let engine = self.engine.borrow_mut().take().ok_or(Failure::Ended)?;

@@ -1,4 +1,4 @@
-//! Stands for `journal` in the module that keeps no files. These types have no values, so the compiler leaves out all that would use them.
+//! Stands for `journal` in the module that has neither files nor watches. These types have no values, so the compiler leaves out all that would use them.
 
 use twindex::Table;
 use twindex_format::Operation;

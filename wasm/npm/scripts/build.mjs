@@ -1,9 +1,9 @@
 // Builds the core module and lays it beside the package's JavaScript, four times:
 //
-//   node wasm/npm/scripts/build.mjs
+//   node wasm/npm/scripts/build.mjs                 # or some: ... build.mjs twindex.wasm
 //
-// twindex.wasm is small, has neither caches nor transactions, and any runtime can have it. twindex.caches.wasm has both. twindex.files.wasm
-// has transactions, keeps a store in a file, and checks and recovers files. twindex.fast.wasm is twindex.caches.wasm built for speed: it
+// twindex.wasm is small, has tables and snapshots alone, and any runtime can have it. twindex.caches.wasm has transactions, tables whose
+// pairs expire, watches and caches. twindex.files.wasm keeps a store in a file in place of caches, and checks and recovers files. twindex.fast.wasm is twindex.caches.wasm built for speed: it
 // compares the tags of a bucket in one instruction of 128 bits.
 
 import { spawnSync } from 'node:child_process'
@@ -39,7 +39,9 @@ const MODULES = {
   },
 }
 
+const wanted = process.argv.slice(2)
 for (const [name, module] of Object.entries(MODULES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
   const destination = fileURLToPath(new URL(`../${name}`, import.meta.url))
   const bytes = optimise(readFileSync(compile(module)), module.level === '3')
   writeFileSync(destination, bytes)

@@ -1,68 +1,25 @@
-//! Caches, which belong to no store. A time is in whole milliseconds: -1 for none or that of the cache, infinite for ever.
-
-#![allow(
-    clippy::cast_sign_loss,
-    clippy::float_cmp,
-    reason = "what is negative is refused before, but for -1"
-)]
+//! Caches, which belong to no store. A time of -1 is none or that of the cache.
 
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use twindex::Write;
-use twindex_cache::{Cache, CacheOptions, Cause, MAX_TTL, Saved, Ttl};
+use twindex_cache::{Cache, CacheOptions, Cause, MAX_TTL, Saved};
 
-use crate::answer;
 use crate::block;
-use crate::cached::{Cached, Evicted};
+use crate::cached::{Cached, Evicted, millis};
 use crate::failure::{Failed, Failure};
 use crate::handles::Object;
 use crate::reserve;
 use crate::state::call;
-
-/// The time that the host gave last, in milliseconds, or 0.
-static NOW: AtomicU64 = AtomicU64::new(0);
+use crate::time::{self, ttl};
 
 /// Stands for no capacity.
 const NO_LIMIT: u64 = u64::MAX;
 
 /// More than an empty cache takes.
 const EMPTY_BYTES: usize = 64 * 1024;
-
-/// Gives caches the time, in milliseconds since 1970: theirs until the next call. Caches that were made before the first call
-/// have no clock, so that their pairs cannot expire.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_set_time(milliseconds: f64) -> i32 {
-    call(|_| {
-        NOW.store(figure("the time", milliseconds)?, Relaxed);
-        Ok(0)
-    })
-}
-
-/// A number that is 0 or more.
-#[inline(never)] // one copy, not one in every export
-fn figure(what: &'static str, figure: f64) -> Result<u64, Failed> {
-    if figure >= 0.0 { Ok(figure as u64) } else { Err(Failure::Figure { what, figure }.into()) }
-}
-
-/// A time to live: -1 for that of the cache, infinite for ever.
-fn ttl(milliseconds: f64) -> Result<Option<Duration>, Failed> {
-    Ok(if milliseconds == -1.0 {
-        None
-    } else if milliseconds == f64::INFINITY {
-        Some(Duration::MAX)
-    } else {
-        Some(Duration::from_millis(figure("a time", milliseconds)?))
-    })
-}
-
-/// As an answer. Without the 128 bits of `as_millis`, which take a kilobyte of code.
-fn millis(time: Duration) -> i64 {
-    let whole = time.as_secs().saturating_mul(1000).saturating_add(time.subsec_millis().into());
-    i64::try_from(whole).unwrap_or(i64::MAX)
-}
 
 /// Options as the host gives them: 2^64 - 1 is no capacity, and -1 no time.
 struct Given {
@@ -93,8 +50,8 @@ impl Given {
         if let Some(stale) = ttl(self.stale)? {
             options = options.stale_for(if stale == Duration::MAX { MAX_TTL } else { stale });
         }
-        if NOW.load(Relaxed) > 0 {
-            options = options.clock(|| NOW.load(Relaxed));
+        if time::now() > 0 {
+            options = options.clock(time::now);
         }
         Ok(options)
     }
@@ -115,8 +72,6 @@ fn listen(options: CacheOptions, evicted: &Evicted) -> CacheOptions {
     })
 }
 
-/// Makes a cache: its handle. `capacity` is in bytes of memory and `max_entries` in pairs, each 2^64 - 1 for none; `ttl`,
-/// `time_to_idle` and `stale_for` are -1 for none. The label is saved with the cache. With `listens` other than 0, `twindex_cache_evicted` tells what it evicts.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_new(
     capacity: u64,
@@ -139,18 +94,16 @@ extern "C" fn twindex_cache_new(
     })
 }
 
-/// Answers with the cache as bytes, which `twindex_cache_load` reads in any language.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_save(cache: u32) -> i32 {
     call(|state| {
         let output = state.output.start();
-        state.handles.cache(cache)?.0.save_at(&mut *output, Duration::from_millis(NOW.load(Relaxed)))?;
+        state.handles.cache(cache)?.0.save_at(&mut *output, Duration::from_millis(time::now()))?;
         output.finish(0);
         Ok(0)
     })
 }
 
-/// Makes a cache of the bytes of a saved one: its handle. What is given is in the place of what was saved.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_load(
     saved: usize,
@@ -171,12 +124,11 @@ extern "C" fn twindex_cache_load(
         let options = given.read(saved.options())?;
         let evicted = Evicted::default();
         let options = if listens == 0 { options } else { listen(options, &evicted) };
-        let cache = saved.load_at(options, Duration::from_millis(NOW.load(Relaxed)))?;
+        let cache = saved.load_at(options, Duration::from_millis(time::now()))?;
         state.handles.open_as_status(Object::Cache(Cached(cache, evicted)))
     })
 }
 
-/// Changes the capacity in bytes. What does not fit is evicted before this returns.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_shrink(cache: u32, capacity: u64) -> i32 {
     call(|state| {
@@ -186,7 +138,6 @@ extern "C" fn twindex_cache_shrink(cache: u32, capacity: u64) -> i32 {
     })
 }
 
-/// Answers with the label of a cache.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_label(cache: u32) -> i32 {
     call(|state| {
@@ -197,8 +148,6 @@ extern "C" fn twindex_cache_label(cache: u32) -> i32 {
     })
 }
 
-/// Answers with thirteen numbers of 8 bytes: the pairs and the bytes; the capacity and the most pairs, the times to live, to
-/// idle and to be stale in milliseconds, each -1 for none; then the hits, misses, writes, evictions, expirations and rejected writes.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_stats(cache: u32) -> i32 {
     call(|state| {
@@ -228,8 +177,6 @@ extern "C" fn twindex_cache_stats(cache: u32) -> i32 {
     })
 }
 
-/// Answers with the pairs that a cache made with `listens` has evicted since the last call of this, each behind a cause of 4
-/// bytes: 0 for want of room, 1 when its time was over.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_evicted(cache: u32) -> i32 {
     call(|state| {
@@ -241,8 +188,6 @@ extern "C" fn twindex_cache_evicted(cache: u32) -> i32 {
     })
 }
 
-/// Does the verb 0 (insert), 1 (replace) or 2 (upsert) for a pair with a time to live in milliseconds: 1 where it took effect, 0 where
-/// not.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_write(
     cache: u32,
@@ -267,8 +212,6 @@ extern "C" fn twindex_cache_write(
     })
 }
 
-/// As `twindex_select`, but it does not count as a use of the pair. With `stale` other than 0 it answers also with a value that has
-/// expired, as long as `stale_for` keeps it.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_peek(cache: u32, key: usize, key_length: usize, stale: u32) -> i32 {
     call(|state| {
@@ -280,33 +223,5 @@ extern "C" fn twindex_cache_peek(cache: u32, key: usize, key_length: usize, stal
         let is_there = shown.transpose()?.is_some();
         output.finish(0);
         Ok(is_there.into())
-    })
-}
-
-/// Answers with how many milliseconds the pair still lives, -1 where it does not expire: 1, or 0 where the key is absent.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_ttl(cache: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        let left = match state.handles.cache(cache)?.0.ttl(key) {
-            Ttl::Absent => return Ok(0),
-            Ttl::Forever => -1,
-            Ttl::Left(left) => millis(left),
-        };
-        answer::set_number(left);
-        Ok(1)
-    })
-}
-
-/// Lets the pair live so many milliseconds from now on: 1, or 0 where the key is absent.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_touch(cache: u32, key: usize, key_length: usize, milliseconds: f64) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        let ttl = ttl(milliseconds)?;
-        let cache = state.handles.cache(cache)?;
-        // The cache copies the value on the way.
-        cache.peek(key, &mut |value| reserve::ensure(value.len()))?;
-        Ok(cache.0.touch(key, ttl)?.into())
     })
 }

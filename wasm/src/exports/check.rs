@@ -8,8 +8,6 @@ use crate::failure::Failed;
 use crate::handles::Object;
 use crate::state::call;
 
-/// Verifies every checksum of the bytes of a file, and that what is under them can be loaded within a memory limit, as
-/// `twindex_store_new` takes it. Answers with a report.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_check(file: usize, length: usize, memory_limit: u64) -> i32 {
     call(|state| {
@@ -22,7 +20,6 @@ extern "C" fn twindex_check(file: usize, length: usize, memory_limit: u64) -> i3
     })
 }
 
-/// Opens a store with what can be saved of a damaged file, within a memory limit: its handle. Answers as `twindex_check`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_salvage(file: usize, length: usize, memory_limit: u64) -> i32 {
     call(|state| {

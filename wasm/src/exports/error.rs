@@ -4,8 +4,6 @@ use crate::block;
 use crate::failure::LastError;
 use crate::state::call;
 
-/// Answers with the code and the text of the last error, as one packed pair: 1, or 0 where no call has
-/// failed yet.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_last_error() -> i32 {
     call(|state| {

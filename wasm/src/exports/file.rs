@@ -13,9 +13,6 @@ use crate::handles::Object;
 use crate::journal::{Journal, Shared};
 use crate::state::{State, call, note};
 
-/// Opens a store from the bytes of its file, with a memory limit as `twindex_store_new` takes it: its handle, or 0 where the file was
-/// begun and never finished, so that it has nothing that the one before it has not. Answers with the number of bytes that count: what a
-/// crash left behind them is to be cut off before the first record is appended. The session is a random number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_open(file: usize, length: usize, memory_limit: u64, session: u64) -> i32 {
     call(|state| {
@@ -39,7 +36,11 @@ extern "C" fn twindex_open(file: usize, length: usize, memory_limit: u64, sessio
         if journal.is_none() {
             answer::set_count(0);
         }
-        state.handles.open_as_status(Object::Store { store, journal })
+        let handle = state.handles.open_as_status(Object::Store { store, journal: journal.clone() })?;
+        if let Some(journal) = journal {
+            journal.borrow_mut().store = handle.cast_unsigned();
+        }
+        Ok(handle)
     })
 }
 
@@ -65,8 +66,6 @@ fn is_unfinished(bytes: &[u8]) -> twindex::Result<bool> {
     }
 }
 
-/// Begins a file of the store, under a random salt other than 0: answers with its bytes, behind which the records of the answer cell
-/// follow. A store that has a file begins the next one, and goes on in that.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_file(store: u32, salt: u64) -> i32 {
     call(|state| {
@@ -76,25 +75,22 @@ extern "C" fn twindex_file(store: u32, salt: u64) -> i32 {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = match journal {
             Some(journal) => Rc::clone(journal),
-            None => Rc::new(RefCell::new(Journal::new(engine))),
+            None => Rc::new(RefCell::new(Journal::new(store, engine))),
         };
         state.log.expect_in(&journal, 0)?;
         let output = state.output.start();
         journal.borrow_mut().begin(salt, output)?;
         output.finish(0);
-        state.handles.keep(store, &journal)?;
+        state.handles.keep(store, Some(&journal))?;
         Ok(0)
     })
 }
 
-/// The file that was begun last cannot be written: the store goes on in the one before. 1 where it does, 0 where there is none, or where
-/// the new file has had a record that the one before has not.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_file_failed(store: u32) -> i32 {
     call(|state| Ok(journal(state, store)?.borrow_mut().go_back().into()))
 }
 
-/// Applies a record that the writer of a store's file has appended to it, in a copy that was opened from the same file.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_apply(store: u32, record: usize, length: usize) -> i32 {
     call(|state| {
@@ -106,20 +102,16 @@ extern "C" fn twindex_apply(store: u32, record: usize, length: usize) -> i32 {
     })
 }
 
-/// The first `offset` bytes of the store's file are on disk: the record of the answer cell says so. The answer of the call before
-/// stays.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_synced(store: u32, offset: u64) -> i32 {
     note(|state| {
         let note = journal(state, store)?.borrow_mut().synced(offset);
         let note = note.ok_or(Failure::Refused(Refusal::NoFile))?;
-        state.log.note(note);
+        state.log.note(store, note);
         Ok(0)
     })
 }
 
-/// Refuses all writes to the store from now on: with `TWINDEX_READ_ONLY` where `why` is 0, with `TWINDEX_LOG_FAILED` where it is 1, as
-/// after a write to the file that failed.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_refuse(store: u32, why: u32) -> i32 {
     call(|state| {
@@ -131,10 +123,10 @@ extern "C" fn twindex_refuse(store: u32, why: u32) -> i32 {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = match journal {
             Some(journal) => Rc::clone(journal),
-            None => Rc::new(RefCell::new(Journal::new(engine))),
+            None => Rc::new(RefCell::new(Journal::new(store, engine))),
         };
         journal.borrow_mut().refusal = Some(refusal);
-        state.handles.keep(store, &journal)?;
+        state.handles.keep(store, Some(&journal))?;
         Ok(0)
     })
 }

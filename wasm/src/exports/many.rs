@@ -135,44 +135,36 @@ fn write_pairs(handle: u32, block: Place, write: Write) -> i32 {
     })
 }
 
-/// `twindex_insert` for each packed pair: answers with a byte for each, 1 where it took effect, else 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_insert_many(handle: u32, pairs: usize, length: usize) -> i32 {
     write_pairs(handle, (pairs, length), Write::Insert)
 }
 
-/// `twindex_replace` for each packed pair, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_replace_many(handle: u32, pairs: usize, length: usize) -> i32 {
     write_pairs(handle, (pairs, length), Write::Replace)
 }
 
-/// `twindex_upsert` for each packed pair, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_upsert_many(handle: u32, pairs: usize, length: usize) -> i32 {
     write_pairs(handle, (pairs, length), Write::Upsert)
 }
 
-/// `twindex_delete` for each packed key, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_delete_many(handle: u32, keys: usize, length: usize) -> i32 {
     each_outcome(handle, (keys, length), Shape::Key, &mut |pairs, log, item| pairs.delete(log, item.key))
 }
 
-/// `twindex_contains` for each packed key: answers with a byte for each, 1 where it is there, else 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_contains_many(handle: u32, keys: usize, length: usize) -> i32 {
     each_value(handle, (keys, length), false)
 }
 
-/// `twindex_select` for each packed key: answers with packed values, each possibly absent, and their
-/// number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select_many(handle: u32, keys: usize, length: usize) -> i32 {
     each_value(handle, (keys, length), true)
 }
 
-/// `twindex_increment` for each packed amount: answers with the sums, 8 bytes each, and their number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_increment_many(handle: u32, amounts: usize, length: usize) -> i32 {
     each(handle, (amounts, length), Shape::Amount, 8, &mut |pairs, log, item, output| {
@@ -180,7 +172,6 @@ extern "C" fn twindex_increment_many(handle: u32, amounts: usize, length: usize)
     })
 }
 
-/// `twindex_compare_and_swap` for each packed swap, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_compare_and_swap_many(handle: u32, swaps: usize, length: usize) -> i32 {
     each_outcome(handle, (swaps, length), Shape::Swap, &mut |pairs, log, item| {

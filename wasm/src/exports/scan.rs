@@ -12,8 +12,6 @@ use crate::range::{as_slices, cut, range};
 use crate::reserve;
 use crate::state::call;
 
-/// Opens a cursor on a sorted table, before the first pair of the range and after its last at once: its
-/// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 the end of a prefix on that side.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cursor(
     table: u32,
@@ -28,8 +26,9 @@ extern "C" fn twindex_cursor(
         reserve::ensure_object()?;
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
-        let (table, of) = state.handles.table(table)?;
-        let cursor = Box::new(BufferedCursor::new(table, table.cursor(as_slices(&range))?));
+        let (table, expiry, of) = state.handles.table(table)?;
+        let engine = table.cursor(as_slices(&range))?;
+        let cursor = Box::new(BufferedCursor::new(table, engine, expiry.cloned()));
         state.handles.open_as_status(Object::Cursor { of, cursor })
     })
 }
@@ -38,13 +37,11 @@ fn cursor_next(cursor: u32, direction: Direction) -> i32 {
     call(|state| Ok(state.handles.cursor(cursor)?.next(direction, &mut state.output)?.into()))
 }
 
-/// Moves a cursor to the next pair upwards and answers with it, packed: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_asc_next(cursor: u32) -> i32 {
     cursor_next(cursor, Direction::Up)
 }
 
-/// Moves a cursor to the next pair downwards and answers with it, packed: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
     cursor_next(cursor, Direction::Down)
@@ -52,30 +49,21 @@ extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
 
 fn cursor_next_many(cursor: u32, direction: Direction, count: usize, bytes: usize) -> i32 {
     call(|state| {
-        let cursor = state.handles.cursor(cursor)?.cursor();
-        let output = state.output.start();
-        let pairs = direction.push_block(cursor, output, count, bytes)?;
-        output.finish(pairs);
+        state.handles.cursor(cursor)?.push_block(direction, &mut state.output, (count, bytes))?;
         Ok(0)
     })
 }
 
-/// Moves a cursor upwards by up to `count` pairs, or by fewer once they are `bytes` long, and answers with
-/// them, packed, and their number. There is no further pair where that is 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_asc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
     cursor_next_many(cursor, Direction::Up, count, bytes)
 }
 
-/// As `twindex_scan_asc_next_many`, downwards.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_desc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
     cursor_next_many(cursor, Direction::Down, count, bytes)
 }
 
-/// Answers with the first pairs of a range of a sorted table (the last ones, in falling order, where
-/// `reverse` is not 0): up to `count`, or fewer once they are `bytes` long, packed, and their number.
-/// Bounds are as in `twindex_cursor`. The host goes on with the last key as excluded bound.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan(
     table: u32,
@@ -119,31 +107,26 @@ fn end(table: u32, direction: Direction, pops: bool) -> i32 {
     })
 }
 
-/// Answers with the first pair of a sorted table, packed: 1, or 0 where it is empty.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_first(table: u32) -> i32 {
     end(table, Direction::Up, false)
 }
 
-/// Answers with the last pair of a sorted table, packed: 1, or 0 where it is empty.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_last(table: u32) -> i32 {
     end(table, Direction::Down, false)
 }
 
-/// As `twindex_first`, and removes the pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_pop_first(table: u32) -> i32 {
     end(table, Direction::Up, true)
 }
 
-/// As `twindex_last`, and removes the pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_pop_last(table: u32) -> i32 {
     end(table, Direction::Down, true)
 }
 
-/// Removes the pairs of a range of a sorted table and answers with their number. Bounds are as in `twindex_cursor`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_delete_range(
     table: u32,
@@ -163,7 +146,6 @@ extern "C" fn twindex_delete_range(
     })
 }
 
-/// Moves a cursor right before the first pair whose key is not less than this one, within its range.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_seek(cursor: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -173,8 +155,6 @@ extern "C" fn twindex_seek(cursor: u32, key: usize, key_length: usize) -> i32 {
     })
 }
 
-/// Answers with the key of the pair that a cursor is on, and the value that it has now, packed: 1, or 0 where it is on none. A key
-/// that was deleted has no value.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cursor_pair(cursor: u32) -> i32 {
     call(|state| {
@@ -184,7 +164,6 @@ extern "C" fn twindex_cursor_pair(cursor: u32) -> i32 {
     })
 }
 
-/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted, or of a cache: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_iter(table: u32) -> i32 {
     call(|state| {
@@ -192,16 +171,14 @@ extern "C" fn twindex_iter(table: u32) -> i32 {
         let (iterator, of) = if let Object::Cache(cache) = state.handles.object(table)? {
             (Iterator::of_cache(cache), Of { store: table, within: table })
         } else {
-            let (table, of) = state.handles.table(table)?;
-            (Iterator::new(table)?, of)
+            let (table, expiry, of) = state.handles.table(table)?;
+            (Iterator::new(table, expiry.cloned())?, of)
         };
         let iterator = Box::new(iterator);
         state.handles.open_as_status(Object::Iterator { of, iterator })
     })
 }
 
-/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
-/// and their number. There is no further pair where that is 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
     call(|state| {

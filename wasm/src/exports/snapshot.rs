@@ -6,10 +6,10 @@ use std::rc::Rc;
 use crate::handles::{Object, Of};
 use crate::reserve;
 use crate::state::call;
+use crate::time;
 #[cfg(feature = "transactions")]
 use crate::transaction::Open;
 
-/// Opens a snapshot of a store: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_snapshot(store: u32) -> i32 {
     call(|state| {
@@ -17,11 +17,10 @@ extern "C" fn twindex_snapshot(store: u32) -> i32 {
         let engine = state.handles.store(store)?;
         let (tables, snapshot) = (engine.tables().len(), engine.snapshot()?);
         let of = Of { store, within: store };
-        state.handles.open_as_status(Object::Snapshot { of, snapshot, tables })
+        state.handles.open_as_status(Object::Snapshot { of, snapshot, moment: time::now(), tables })
     })
 }
 
-/// Begins a transaction: its handle.
 #[cfg(feature = "transactions")]
 #[unsafe(no_mangle)]
 extern "C" fn twindex_begin(store: u32) -> i32 {
@@ -33,7 +32,6 @@ extern "C" fn twindex_begin(store: u32) -> i32 {
     })
 }
 
-/// Writes what a transaction wrote, if nothing that it read has changed, and ends it. After an error nothing is written.
 #[cfg(feature = "transactions")]
 #[unsafe(no_mangle)]
 extern "C" fn twindex_commit(transaction: u32) -> i32 {
@@ -46,8 +44,6 @@ extern "C" fn twindex_commit(transaction: u32) -> i32 {
     })
 }
 
-/// Answers with three numbers of 8 bytes: the open snapshots of a store, the bytes that it keeps for them, and the transactions that have
-/// begun and not ended.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_snapshot_stats(store: u32) -> i32 {
     call(|state| {

@@ -3,15 +3,19 @@
 use std::rc::Rc;
 
 use twindex::{IndexKind, Store, Table, TableOptions};
-use twindex_format::{Dump, tables_of, values_that_expire, write_tables};
+use twindex_format::{
+    Dump, tables_of, values_that_expire, with_expiring_codec, without_expiring_codec, write_tables,
+};
 
 use crate::answer;
 use crate::block;
+use crate::expiring::{Expiry, expires};
 use crate::failure::{Failed, Failure};
 use crate::handles::{Handles, Object, Of, wrong_kind};
 use crate::journal::Log;
 use crate::reserve;
 use crate::state::call;
+use crate::time;
 
 /// The memory limit that stands for none.
 const NO_LIMIT: u64 = u64::MAX;
@@ -21,8 +25,6 @@ pub(super) fn limit(bytes: u64) -> Option<usize> {
     usize::try_from(bytes).ok().filter(|_| bytes != NO_LIMIT)
 }
 
-/// Opens an empty store that holds at most `memory_limit` bytes, or any number where that is 2^64 - 1:
-/// its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
     call(|state| {
@@ -33,8 +35,6 @@ extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
     })
 }
 
-/// Opens the table called `name` of a store, a snapshot or a transaction, with the index called `index`, `hash` or `sorted`: its handle. A
-/// store creates it where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_table(
     owner: u32,
@@ -46,7 +46,7 @@ extern "C" fn twindex_table(
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
         let index = state.buffers.text((index, index_length))?.parse()?;
-        open(&mut state.handles, &mut state.log, owner, name, TableOptions::new(index))
+        open(&mut state.handles, &mut state.log, owner, name, TableOptions::new(index), None)
     })
 }
 
@@ -58,8 +58,11 @@ const KEYS_IF_NEW: u32 = 2;
 const VALUES_IF_NEW: u32 = 4;
 /// The same for the index.
 const INDEX_IF_NEW: u32 = 8;
+/// The pairs of the table expire. Without this and the next one, those of a new table do not, and any table is opened.
+const EXPIRES: u32 = 16;
+/// They do not.
+const STAYS: u32 = 32;
 
-/// As `twindex_table`, with the codecs of the keys and values, and created only with the bit 1 of `options`: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_table_with(
     owner: u32,
@@ -82,8 +85,21 @@ extern "C" fn twindex_table_with(
         let table = TableOptions::new(index).any_index(has(INDEX_IF_NEW)).create(has(CREATE));
         let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
         let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
-        open(&mut state.handles, &mut state.log, owner, name, table)
+        let expires = if has(EXPIRES) { Some(true) } else { has(STAYS).then_some(false) };
+        open(&mut state.handles, &mut state.log, owner, name, table, expires)
     })
+}
+
+/// Does `act` with options as they are for a table whose pairs expire, or do not.
+fn with<T>(
+    is_expiring: bool,
+    options: TableOptions<'_>,
+    act: impl FnOnce(TableOptions<'_>) -> twindex::Result<T>,
+) -> twindex::Result<T> {
+    if !is_expiring || !cfg!(feature = "expiring") {
+        return act(options);
+    }
+    with_expiring_codec(options, act).map_err(without_expiring_codec)
 }
 
 fn open(
@@ -92,64 +108,92 @@ fn open(
     owner: u32,
     name: &str,
     options: TableOptions<'_>,
+    wanted: Option<bool>,
 ) -> Result<i32, Failed> {
     reserve::ensure_object()?;
-    // What this module wrote would have no deadline.
-    let check = |values: &str| match values_that_expire(values) {
-        None => Ok(()),
-        Some(_) => Err(Failure::Expires),
+    let (mut is_expiring, mut moment) = (false, None);
+    let mut see = |found: Option<&Table>| {
+        is_expiring = kind(name, options, wanted, found)?;
+        Ok::<_, Failed>(is_expiring)
     };
-    check(options.codecs().1)?;
-    let object = match handles.object(owner)? {
+    let mut object = match handles.object(owner)? {
         Object::Store { store, journal } => {
+            let found = store.find_table(name);
+            let is_expiring = see(found.as_ref())?;
             if let Some(journal) = journal
                 && options.creates()
-                && store.find_table(name).is_none()
+                && found.is_none()
             {
                 log.expect_in(journal, 0)?;
             }
-            let table = store.table_with(name, options)?;
-            check(table.codecs().1)?;
+            let table = with(is_expiring, options, |options| store.table_with(name, options))?;
             let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
-            Object::Table { of: Of { store: owner, within: owner }, table, logged }
+            Object::Table { of: Of { store: owner, within: owner }, table, logged, expiry: None }
         }
-        Object::Snapshot { of, snapshot, .. } => {
+        Object::Snapshot { of, snapshot, moment: taken, .. } => {
+            moment = Some(*taken);
             let table = snapshot.table(name)?.as_table().clone();
-            check(table.codecs().1)?;
-            options.check(&table)?;
-            Object::Table { of: Of { within: owner, ..*of }, table, logged: None }
+            let is_expiring = see(Some(&table))?;
+            with(is_expiring, options, |options| options.check(&table))?;
+            Object::Table { of: Of { within: owner, ..*of }, table, logged: None, expiry: None }
         }
         Object::Transaction { of, transaction } => {
             let table = transaction.table(name)?;
-            check(table.codecs().1)?;
-            options.check(&table)?;
-            Object::Part { of: Of { within: owner, ..*of }, table, transaction: Rc::clone(transaction) }
+            let is_expiring = see(Some(&table))?;
+            with(is_expiring, options, |options| options.check(&table))?;
+            let (of, transaction) = (Of { within: owner, ..*of }, Rc::clone(transaction));
+            Object::Part { of, table, transaction, expiry: None }
         }
         other => return Err(wrong_kind(owner, other, "store")),
     };
+    if is_expiring && let Object::Table { of, expiry, .. } | Object::Part { of, expiry, .. } = &mut object {
+        *expiry = Expiry::new(moment, handles.removal(of.store, name));
+    }
     handles.open_as_status(object)
 }
 
-/// Whether a table is sorted: 1 or 0.
+/// Whether the pairs of a table expire that was found, or is made.
+fn kind(
+    name: &str,
+    options: TableOptions<'_>,
+    wanted: Option<bool>,
+    found: Option<&Table>,
+) -> Result<bool, Failed> {
+    let (is_raw, found) = (values_that_expire(options.codecs().1).is_some(), found.map(expires));
+    let is_expiring = is_raw || found.or(wanted) == Some(true);
+    let failure = if cfg!(not(feature = "expiring")) {
+        if !is_expiring {
+            return Ok(false);
+        }
+        Failure::Expires
+    } else if is_raw || found.is_some_and(|found| wanted == Some(!found)) {
+        Failure::Expiry { table: name.into(), expires: is_expiring }
+    } else if is_expiring && time::now() == 0 {
+        Failure::NoClock
+    } else {
+        return Ok(is_expiring);
+    };
+    Err(failure.into())
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn twindex_is_sorted(table: u32) -> i32 {
     call(|state| Ok((state.handles.pairs(table)?.table()?.index() == IndexKind::Sorted).into()))
 }
 
-/// Answers with the names of the codecs of the keys and values of a table, as a packed pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_codecs(table: u32) -> i32 {
     call(|state| {
         let pairs = state.handles.pairs(table)?;
         let (keys, values) = pairs.table()?.codecs();
         let output = state.output.start();
+        let values = values_that_expire(values).unwrap_or(values);
         block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
         output.finish(1);
         Ok(0)
     })
 }
 
-/// Answers with the names and indexes of the tables of a store or a snapshot, by name, as packed pairs and their number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_tables(store: u32) -> i32 {
     call(|state| {
@@ -175,7 +219,6 @@ fn tables(handles: &mut Handles, handle: u32) -> Result<Vec<(u32, Table)>, Faile
     Ok((0..).zip(handles.store(handle)?.tables()).collect())
 }
 
-/// Removes the table called `name` and its pairs: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) -> i32 {
     call(|state| {
@@ -189,7 +232,6 @@ extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) ->
     })
 }
 
-/// Answers with the number of bytes that a store, a table or a cache holds.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_memory(handle: u32) -> i32 {
     call(|state| {
@@ -202,7 +244,6 @@ extern "C" fn twindex_memory(handle: u32) -> i32 {
     })
 }
 
-/// Answers with a store's memory limit as a number: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_memory_limit(store: u32) -> i32 {
     call(|state| {
@@ -212,7 +253,6 @@ extern "C" fn twindex_memory_limit(store: u32) -> i32 {
     })
 }
 
-/// Sets a store's memory limit, 2^64 - 1 standing for none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_set_memory_limit(store: u32, memory_limit: u64) -> i32 {
     call(|state| {
@@ -221,7 +261,6 @@ extern "C" fn twindex_set_memory_limit(store: u32, memory_limit: u64) -> i32 {
     })
 }
 
-/// Answers with a whole store or snapshot as bytes, which `twindex_load` reads.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_dump(store: u32) -> i32 {
     call(|state| {
@@ -233,7 +272,6 @@ extern "C" fn twindex_dump(store: u32) -> i32 {
     })
 }
 
-/// Opens a store from the bytes of a dump, with a memory limit as [`twindex_store_new`] takes it: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_load(address: usize, length: usize, memory_limit: u64) -> i32 {
     call(|state| {

@@ -17,7 +17,6 @@ fn write(handle: u32, key: Place, value: Place, write: Write) -> i32 {
     })
 }
 
-/// Adds the pair where the key is absent: 1, or 0 where it is there.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_insert(
     handle: u32,
@@ -29,7 +28,6 @@ extern "C" fn twindex_insert(
     write(handle, (key, key_length), (value, value_length), Write::Insert)
 }
 
-/// Replaces the value where the key is present: 1, or 0 where it is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_replace(
     handle: u32,
@@ -41,7 +39,6 @@ extern "C" fn twindex_replace(
     write(handle, (key, key_length), (value, value_length), Write::Replace)
 }
 
-/// Gives the key this value, present or not: 1.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_upsert(
     handle: u32,
@@ -53,7 +50,6 @@ extern "C" fn twindex_upsert(
     write(handle, (key, key_length), (value, value_length), Write::Upsert)
 }
 
-/// Removes the pair: 1, or 0 where the key is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_delete(handle: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -62,7 +58,6 @@ extern "C" fn twindex_delete(handle: u32, key: usize, key_length: usize) -> i32 
     })
 }
 
-/// Removes the pair and answers with its value: 1, or 0 where the key is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_take(handle: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -75,7 +70,6 @@ extern "C" fn twindex_take(handle: u32, key: usize, key_length: usize) -> i32 {
     })
 }
 
-/// Answers with the key's value: 1, or 0 where the key is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -87,7 +81,7 @@ extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 
                 Ok(())
             })?
             .into()),
-            pairs @ (Pairs::Cache(_) | Pairs::Part(..)) => {
+            pairs => {
                 // A look-up may move pairs of a cache.
                 let output = state.output.start();
                 let is_there = pairs.read(key, |value| output.push(value))?;
@@ -98,7 +92,6 @@ extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 
     })
 }
 
-/// Whether the key is there: 1 or 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_contains(handle: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -107,7 +100,6 @@ extern "C" fn twindex_contains(handle: u32, key: usize, key_length: usize) -> i3
     })
 }
 
-/// Adds `by` to the value, a decimal integer in ASCII, and answers with the sum as a number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_increment(handle: u32, key: usize, key_length: usize, by: i64) -> i32 {
     call(|state| {
@@ -117,8 +109,6 @@ extern "C" fn twindex_increment(handle: u32, key: usize, key_length: usize, by: 
     })
 }
 
-/// Gives the key the new value where it has the expected one: 1, or 0 where it has not. The length
-/// 2^32 - 1 (of all bits, where addresses are wider) stands for an absent value.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_compare_and_swap(
     handle: u32,
@@ -137,7 +127,6 @@ extern "C" fn twindex_compare_and_swap(
     })
 }
 
-/// Answers with the number of pairs.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_len(handle: u32) -> i32 {
     call(|state| {
@@ -146,7 +135,6 @@ extern "C" fn twindex_len(handle: u32) -> i32 {
     })
 }
 
-/// Removes all pairs and returns their memory.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_clear(handle: u32) -> i32 {
     call(|state| {

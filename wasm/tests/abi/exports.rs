@@ -89,8 +89,13 @@ exports! {
     cache_evicted = "twindex_cache_evicted" (u32);
     cache_write = "twindex_cache_write" (u32, u32, u32, u32, u32, u32, f64);
     cache_peek = "twindex_cache_peek" (u32, u32, u32, u32);
-    cache_ttl = "twindex_cache_ttl" (u32, u32, u32);
-    cache_touch = "twindex_cache_touch" (u32, u32, u32, f64);
+    expires = "twindex_expires" (u32);
+    set_ttl = "twindex_set_ttl" (u32, f64);
+    ttl = "twindex_ttl" (u32, u32, u32);
+    touch = "twindex_touch" (u32, u32, u32, f64);
+    remove_expired = "twindex_remove_expired" (u32, u32);
+    watch = "twindex_watch" (u32);
+    unwatch = "twindex_unwatch" (u32);
 }
 
 /// What the modules export that keep stores in files.

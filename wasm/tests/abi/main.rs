@@ -11,4 +11,3 @@ mod huge_pages;
 mod memory;
 mod snapshots;
 mod surface;
-mod vectors;

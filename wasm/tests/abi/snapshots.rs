@@ -1,11 +1,12 @@
-//! Snapshots and transactions.
+//! Snapshots and transactions, and random verbs in them and beside them.
+
+use std::ops::Bound;
 
 use proptest::prelude::*;
-use twindex_conformance::{Answer, Host, InMemory, Verb};
+use twindex_conformance::{Answer, Host, InMemory, Range, Verb};
 
 use crate::guest::{ALL_MEMORY, Fallible, Guest, call};
 use crate::host::run;
-use crate::vectors::verb;
 
 /// An instance with a store, and its table `t` with the pairs a, b and c.
 fn with_pairs(index: &str) -> (Guest, u32, u32) {
@@ -125,6 +126,45 @@ fn handles_of_another_kind_are_refused() {
         assert_eq!(code(outcome), "TWINDEX_TYPE", "call {number}");
     }
     assert_eq!(guest.len(table), Ok(3));
+}
+
+/// Few enough that operations meet.
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => prop::collection::vec(prop::sample::select(vec![0_u8, b'a', b'b', 0xff]), 0..4),
+        1 => prop::collection::vec(any::<u8>(), 0..300),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        2 => (-3_i64..4).prop_map(|number| number.to_string().into_bytes()),
+        2 => prop::collection::vec(any::<u8>(), 0..20),
+        1 => (any::<u8>(), 0..100_000_usize).prop_map(|(byte, times)| vec![byte; times]),
+    ]
+}
+
+fn verb() -> impl Strategy<Value = Verb> {
+    let pairs = || prop::collection::vec((key(), value()), 0..20);
+    let keys = || prop::collection::vec(key(), 0..20);
+    let bound = || {
+        prop_oneof![Just(Bound::Unbounded), key().prop_map(Bound::Included), key().prop_map(Bound::Excluded)]
+    };
+    let range = || (bound(), bound()).prop_map(|(lower, upper)| Range::Between(lower, upper));
+    prop_oneof![
+        4 => (key(), value()).prop_map(|(key, value)| Verb::Insert(key, value)),
+        2 => (key(), value()).prop_map(|(key, value)| Verb::Replace(key, value)),
+        2 => (key(), value()).prop_map(|(key, value)| Verb::Upsert(key, value)),
+        2 => key().prop_map(Verb::Delete),
+        1 => (key(), any::<i64>()).prop_map(|(key, by)| Verb::Increment(key, by)),
+        1 => (key(), prop::option::of(value()), prop::option::of(value()))
+            .prop_map(|(key, expected, new)| Verb::CompareAndSwap(key, expected, new)),
+        1 => pairs().prop_map(Verb::UpsertMany),
+        1 => keys().prop_map(Verb::DeleteMany),
+        1 => keys().prop_map(Verb::SelectMany),
+        2 => (range(), any::<bool>(), 0..20_usize)
+            .prop_map(|(range, reverse, limit)| Verb::Scan { range, reverse, limit: Some(limit) }),
+    ]
 }
 
 /// A step of several transactions at once.
