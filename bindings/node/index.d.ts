@@ -19,7 +19,6 @@ import type {
   Index,
   Input,
   KeyCodec,
-  Output,
   Place,
   Recovery,
   Report,
@@ -33,11 +32,10 @@ declare module './lib/shared/types.js' {
   interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The store that it is of. */
     readonly store: Store
-    /**
-     * The changes that this process makes from now on to keys that start with `prefix`, or to all keys, in the order in which each
-     * key changes. It needs no file. It sees writes of all threads, batches and transactions as a whole, and `clear` and `dropTable`.
-     */
-    watch(prefix?: Input<K> | undefined, options?: WatchOptions): Watch<K, V>
+  }
+  interface WatchOptions {
+    /** Whether waiting for changes keeps the process alive: by default it does. */
+    ref?: boolean | undefined
   }
   interface Snapshot {
     readonly store: Store
@@ -195,46 +193,6 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
   /** Ends the iteration, and the calls that wait. */
   close(): void
   return(value?: unknown): Promise<IteratorResult<ChangeSet, undefined>>
-  [Symbol.asyncIterator](): this
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-export interface WatchOptions {
-  /** The most changes that it holds for you: by default 16,384. Changes beyond are counted, and come as `lost`. */
-  maxChanges?: number | undefined
-  /** The most bytes of these changes: by default 16 MiB. */
-  capacity?: number | undefined
-  /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
-  signal?: AbortSignal | undefined
-  /** Whether waiting for changes keeps the process alive: by default it does. */
-  ref?: boolean | undefined
-}
-
-/** A change of a watch, as a `Change`. After `lost`, which counts the missing changes, read the table anew. */
-export type Watched<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> = { readonly table: string } & (
-  | { readonly kind: 'put'; readonly key: Output<K>; readonly value: Output<V>; readonly expires?: number }
-  | { readonly kind: 'delete'; readonly key: Output<K> }
-  | { readonly kind: 'drop' | 'clear' }
-  | { readonly kind: 'lost'; readonly count: number }
-)
-
-/** The changes of a table's keys, as an async iterator. It ends when its store is closed or the table is dropped. */
-export class Watch<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
-  implements AsyncIterableIterator<Watched<K, V>>
-{
-  private constructor()
-
-  /** The table that it is of; `undefined` once it ended. */
-  readonly table: Table<K, V> | undefined
-  /** The next change; waits for it. */
-  next(): Promise<IteratorResult<Watched<K, V>, undefined>>
-  /** The next change if it is there already, or `undefined`. */
-  poll(): Watched<K, V> | undefined
-  /** The next change, or `undefined` if none comes within this many milliseconds. */
-  wait(timeout?: number): Promise<Watched<K, V> | undefined>
-  /** Ends the iteration, and the calls that wait. */
-  close(): void
-  return(value?: unknown): Promise<IteratorResult<Watched<K, V>, undefined>>
   [Symbol.asyncIterator](): this
   [Symbol.asyncDispose](): Promise<void>
 }

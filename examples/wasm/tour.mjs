@@ -1,4 +1,4 @@
-// One program in four languages. The module keeps no file by itself, so a transaction stands for the batch, and there is no feed.
+// One program in four languages. The module keeps no file by itself, so a transaction stands for the batch, and a watch for the feed.
 
 import { load } from '../../wasm/npm/caches.js' // from outside this repository: 'twindex-wasm/caches'
 
@@ -15,11 +15,18 @@ log.upsertMany(Object.entries({ '2026-11-02': 'b', '2026-11-01': 'a', '2025-12-3
 for (const [day, text] of log.prefix('2026-')) console.log(`scan: ${day} ${text}`)
 
 const accounts = store.table('accounts', { values: 'int' })
+const watch = accounts.watch()
 const writes = store.transaction((tx) => {
   const table = tx.table('accounts')
   return table.upsertMany(Object.entries({ ada: 70, bob: 30 }))
 })
 console.log(`batch: ${writes.length} writes`)
+
+for (const _ of writes) {
+  const { kind, key, value } = watch.poll()
+  console.log(`feed: ${kind} ${key} ${value}`)
+}
+watch.close()
 
 const snapshot = store.snapshot()
 accounts.increment('ada')

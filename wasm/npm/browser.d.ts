@@ -25,6 +25,8 @@ import type {
   Table,
   Transaction,
   ValueCodec,
+  Watch,
+  WatchOptions,
 } from './index.js'
 
 /**
@@ -100,6 +102,8 @@ export interface ConnectedTable<K extends KeyCodec = 'str', V extends ValueCodec
       | ('insert' | 'replace' | 'upsert' | 'delete' | 'take' | 'alter' | 'compareAndSwap' | 'clear')
       | ('insertMany' | 'replaceMany' | 'upsertMany' | 'deleteMany' | 'compareAndSwapMany')
     > {
+  /** The changes that any tab makes, once the holder has them. After a takeover `lost` comes: read the table anew. */
+  watch(prefix?: Input<K> | undefined, options?: WatchOptions): Watch<K, V>
   /** As `upsert`. */
   set(key: Input<K>, value: Input<V>): Promise<boolean>
   increment(key: Input<K>, by?: number): Promise<number>

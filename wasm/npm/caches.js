@@ -1,8 +1,7 @@
 // As index.js, with a module that has caches too.
 
-import { cacheClass } from './src/cache.js'
+import { all } from './src/all.js'
 import { loader } from './src/loader.js'
-import { runTransaction } from './src/transaction.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
@@ -10,5 +9,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.caches.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
-  { cacheClass, runTransaction },
+  all,
 )

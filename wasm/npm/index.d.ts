@@ -18,6 +18,7 @@ import type {
   CheckOptions,
   Cursor,
   DELETE,
+  ExpiringTable,
   Host,
   KEEP,
   KeyCodec,
@@ -28,6 +29,7 @@ import type {
   Table,
   TwindexError,
   ValueCodec,
+  Watch,
 } from './src/shared/types.js'
 
 export type * from './src/shared/types.js'
@@ -71,6 +73,9 @@ export interface Twindex {
    */
   readonly Cache: typeof Cache
   readonly Table: typeof Table
+  /** These two, as caches, are not in what `twindex-wasm` gives in browsers. The stores that a browser keeps have both. */
+  readonly ExpiringTable: typeof ExpiringTable
+  readonly Watch: typeof Watch
   readonly Cursor: typeof Cursor
   readonly Snapshot: typeof Snapshot
   readonly TwindexError: typeof TwindexError

@@ -5,9 +5,9 @@
 //
 // This is the entry for browsers, with the module that is small and no caches; fast.js is that for servers.
 
+import { cacheClass, openWatch, runTransaction } from './src/leftout.js'
 import { loader } from './src/loader.js'
-import { cacheClass } from './src/nocaches.js'
-import { runTransaction } from './src/notransactions.js'
+import { openTable } from './src/table.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
@@ -16,5 +16,5 @@ export { DELETE, KEEP } from './src/shared/table.js'
 export const load = loader(
   () => new URL('./twindex.wasm', import.meta.url),
   () => new URL('./twindex.files.wasm', import.meta.url),
-  { cacheClass, runTransaction },
+  { cacheClass, runTransaction, openTable, openWatch },
 )

@@ -8,8 +8,8 @@ import { onAbort } from './shared/abort.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readBoolean, readIterable, readOptions, readSignal, readString } from './shared/options.js'
+import { NEXT, TURN, Waiting } from './shared/waiting.js'
 import { inside } from './table.js'
-import { NEXT, TURN, Waiting } from './waiting.js'
 
 const OPTIONS = ['tables', 'raw', 'signal', 'ref']
 

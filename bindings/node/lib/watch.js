@@ -5,25 +5,16 @@ import { preventClone } from './clone.js'
 import { numberOf, openInbox, settle, woken } from './inbox.js'
 import { native } from './native.js'
 import { onAbort } from './shared/abort.js'
-import { rangeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
-import { readBoolean, readCount, readOptions, readSignal } from './shared/options.js'
-import { NEXT, Waiting } from './waiting.js'
+import { readBoolean, readOptions } from './shared/options.js'
+import { LONGEST_MS, NEXT, readWatch, WATCH, Waiting } from './shared/waiting.js'
 
-const OPTIONS = ['maxChanges', 'capacity', 'signal', 'ref']
+const OPTIONS = [...WATCH, 'ref']
 
 /** After so many changes without a pause the event loop gets a turn. Writers in other threads may be quicker than the reader. */
 const AT_ONCE = 1000
 
-/** A timer takes no longer time. */
-const LONGEST_MS = 2 ** 31 - 1
-
 const forgotten = new FinalizationRegistry(native.freeWatch)
-
-function readBound(bound, name) {
-  if (bound === undefined || readCount(bound, name) > 0) return bound
-  throw rangeError(`${name} must be at least 1, not 0`)
-}
 
 /** An async iterator over changes. It never holds up a writer. */
 export class Watch extends Waiting {
@@ -120,11 +111,9 @@ export class Watch extends Waiting {
 
 /** A watch by `open(maxChanges, capacity)`, which gives the native half's number. */
 export function openWatch(table, codecs, options, open) {
-  const { maxChanges, capacity, signal, ref = true } = readOptions(options, 'a watch', OPTIONS)
-  readBound(maxChanges, 'maxChanges')
-  readBound(capacity, 'capacity')
+  const { ref = true, ...read } = readOptions(options, 'a watch', OPTIONS)
+  const { maxChanges, capacity, signal } = readWatch(read)
   readBoolean(ref, 'ref')
-  readSignal(signal)
   openInbox()
   return new Watch(INTERNAL, open(maxChanges, capacity), { table, codecs, signal, ref })
 }

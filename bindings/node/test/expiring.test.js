@@ -1,21 +1,11 @@
 // Tables whose pairs expire: each verb over an expired pair, and what refuses such tables.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { DELETE, ExpiringTable, openSync, Store, Table } from 'twindex'
-import { code, newPath } from './helpers.js'
+import { DELETE, ExpiringTable, Store, Table } from 'twindex'
+import { code, expire } from './helpers.js'
 
 const SOON = { ttl: 5 }
 const HOUR = { ttl: 3_600_000 }
-
-/** Waits until the keys are absent. */
-async function expire(table, ...keys) {
-  const end = Date.now() + 5000
-  while (keys.some((key) => table.has(key))) {
-    assert.ok(Date.now() < end, `waited 5 s for the expiry of ${keys}`)
-    await sleep(1)
-  }
-}
 
 /** A sorted table with the pair `old`, which has expired and is not removed. */
 async function expired(options) {
@@ -213,18 +203,6 @@ test('a transaction has tables whose pairs expire, with the same verbs', async (
   assert.equal(store.table('plain').get('a'), '1')
 })
 
-test('batches refuse tables whose pairs expire', () => {
-  const store = new Store()
-  const table = store.table('t', { expires: true, values: 'int' })
-  for (const write of [
-    (batch) => batch.set(table, 'a', 1),
-    (batch) => batch.delete(table, 'a'),
-    (batch) => batch.increment(table, 'a'),
-    (batch) => batch.expect(table, 'a', undefined),
-  ])
-    assert.throws(() => store.batch(write), code('NOT_SUPPORTED', { message: /transaction/ }))
-})
-
 test('a snapshot shows what had not expired at its moment, and goes on to', async () => {
   const store = new Store()
   const table = store.table('t', { expires: true }).set('a', '1', { ttl: 200 }).set('old', '2', SOON)
@@ -243,44 +221,6 @@ test('a snapshot shows what had not expired at its moment, and goes on to', asyn
   )
   snapshot.close()
   assert.throws(() => then.get('a'), code('ENDED'))
-})
-
-test('the file keeps the times; watch and feed show them beside values, and a removal as a delete', async () => {
-  const path = newPath()
-  const store = openSync(path)
-  const table = store.table('t', { expires: true, values: 'json' })
-  const [watch, feed] = [table.watch(), store.changes(undefined, { tables: [table] })]
-  const now = Date.now()
-  table.set('a', [1], HOUR).set('old', 2, SOON).set('ever', 3)
-  await expire(table, 'old')
-  assert.equal(table.removeExpired(), 1)
-  const expected = [
-    { table: 't', kind: 'put', key: 'a', value: [1], in: 3600 },
-    { table: 't', kind: 'put', key: 'old', value: 2, in: 0 },
-    { table: 't', kind: 'put', key: 'ever', value: 3 },
-    { table: 't', kind: 'delete', key: 'old' },
-  ]
-  /** In how many seconds a pair expires, in place of when. */
-  const timed = ({ expires, ...rest }) =>
-    expires === undefined ? rest : { ...rest, in: Math.round((expires - now) / 1000) }
-  assert.deepEqual(
-    Array.from(expected, () => timed(watch.poll())),
-    expected,
-  )
-  const changes = []
-  while (changes.length < 4) {
-    const set = await feed.wait(5000)
-    assert.ok(set, `waited 5 s for four changes, and saw ${changes.length}`)
-    changes.push(...set.changes.map(timed))
-  }
-  assert.deepEqual(changes, expected)
-  watch.close()
-  feed.close()
-  store.closeSync()
-  assert.throws(() => table.get('a'), code('CLOSED'))
-  const again = openSync(path)
-  assert.ok(again.table('t').ttl('a') > 3_590_000)
-  again.closeSync()
 })
 
 test('an expiring table and a plain one with the same number are not mixed up', () => {

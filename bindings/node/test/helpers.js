@@ -74,3 +74,7 @@ export async function until(what, isSo) {
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }
+
+/** Waits until the keys of a table have expired. */
+export const expire = (table, ...keys) =>
+  until(`${keys} are absent`, () => !keys.some((key) => table.has(key)))

@@ -33,9 +33,9 @@ CLUSTERS = ("cluster", "python-cluster", "node-cluster")
 # What the sections of the table are about, where that is not a class of the section's name.
 OPTIONS = {"open", "Cache, when it is made", "connect"}
 TYPES: dict[str, dict[str, list[str]]] = {
-    "Table": {host: ["Table", "SortedTable"] for host in ("node", "wasm", "node-cluster")}
+    "Table": {"node-cluster": ["Table", "SortedTable"]}
     | {host: ["Table", "ExpiringTable"] for host in ("durable", "python")}
-    | {"node": ["Table", "SortedTable", "ExpiringTable"]},
+    | {host: ["Table", "SortedTable", "ExpiringTable"] for host in ("node", "wasm")},
     "Cursor": {"durable": ["ExpiringCursor"]},
     "open": {"durable": ["Options"], "python": ["open"], "node": ["OpenOptions"]},
     "Cache, when it is made": {
@@ -212,5 +212,6 @@ def test_feeds_have_one_word_for_each_kind_of_change() -> None:
     assert kinds == {name.lower() for name in re.findall(r"(?m)^    (\w+)", effects)} | {"lost"}
     literal = excerpt(r"kind: Literal\[(.*?)\]", text_of("bindings/python/python/twindex/_feed.py"))
     assert kinds == set(re.findall(r'"(\w+)"', literal))
-    ones = re.findall(r"readonly kind: ((?:'\w+'[ |]*)+)", text_of("bindings/node/index.d.ts"))
+    typings = text_of("bindings/node/index.d.ts") + SHARED.read_text("utf-8")
+    ones = re.findall(r"readonly kind: ((?:'\w+'[ |]*)+)", typings)
     assert kinds == {kind for one in ones for kind in re.findall(r"\w+", one)}

@@ -4,7 +4,7 @@ import { Block } from './blocks.js'
 import { placed } from './codecs.js'
 import { ABSENT } from './core.js'
 import { TableBlocks, Walk } from './iterators.js'
-import { noCaches } from './nocaches.js'
+import { leftOut } from './leftout.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
 import { CacheLike, readCache } from './shared/cache.js'
 import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
@@ -44,7 +44,7 @@ const numbersOf = ({ capacity, maxEntries, ttl, timeToIdle, staleFor }) => [
 
 /** Fails where the module is one without caches. */
 function checkCaches(core) {
-  if (core.exports.twindex_cache_new === undefined) throw noCaches()
+  if (core.exports.twindex_cache_new === undefined) throw leftOut('caches')
 }
 
 /** A new cache. */
@@ -120,7 +120,7 @@ class BaseCache extends CacheLike {
       select: (item) => this.#read(this.#callWith(core.exports.twindex_select, item)),
       keep: (item) => this.#keep(item),
       swap: (item, seen, next) => this.#swap(item, seen, next),
-      touch: (item, ttl = NO_TIME) => this.#callWith(core.exports.twindex_cache_touch, item, ttl) === 1,
+      touch: (item, ttl = NO_TIME) => this.#callWith(core.exports.twindex_touch, item, ttl) === 1,
       walk: (halves) => this.#walk(halves),
       evicted: () => this.#evicted(),
       begin: (item) => this.#begin(item),
@@ -235,14 +235,14 @@ class BaseCache extends CacheLike {
   }
 
   ttl(key) {
-    if (this.#call(this.#core.exports.twindex_cache_ttl, key) === 0) return undefined
+    if (this.#call(this.#core.exports.twindex_ttl, key) === 0) return undefined
     const left = Number(this.#core.answerInteger)
     return left < 0 ? Number.POSITIVE_INFINITY : left
   }
 
   touch(key, ttl) {
     const lifetime = readTtl(ttl) ?? NO_TIME
-    return this.#told(this.#call(this.#core.exports.twindex_cache_touch, key, lifetime) === 1)
+    return this.#told(this.#call(this.#core.exports.twindex_touch, key, lifetime) === 1)
   }
 
   increment(key, by = 1) {

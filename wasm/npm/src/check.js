@@ -1,11 +1,13 @@
 // Looks for damage in the bytes of a file, and saves what is left.
 
+import { openTable } from './expiring.js'
 import { makeError, typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
 import { readLimit, readOptions } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
 import { limitBits, storeClass } from './store.js'
 import { putBytes } from './text.js'
+import { hearersOf, openWatch } from './watch.js'
 
 const LEAST_LIMIT = 256 * 1024 * 1024
 const LIMIT_PER_BYTE = 32
@@ -15,10 +17,12 @@ const NO_OFFSET = 2n ** 64n - 1n
 
 const decoder = new TextDecoder()
 
-/** Fails where the module is one without files. */
+/** Fails where the module is one without files. Has the other do all that it can. */
 export function checkFiles(core) {
   if (core.exports.twindex_file === undefined)
     throw makeError('TWINDEX_NOT_SUPPORTED', 'this module knows no files, see twindex.files.wasm')
+  Object.assign(core, { openTable, openWatch })
+  hearersOf(core)
 }
 
 /** Calls `twindex_check` or `twindex_salvage`: the status and the report. */

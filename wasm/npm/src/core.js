@@ -27,8 +27,13 @@ export class Core {
   input = 0
   /** The memory from there on. */
   inputBytes
-  /** Gets what a call has changed in a store that is kept, as a record of its file. */
+  /** Gets what a call has changed in a store that is kept or watched, as a record, and the store's handle. */
   onRecord
+  /** Gets the handle of a store that is closed. */
+  onClose
+  /** What opens tables and watches. */
+  openTable
+  openWatch
   /** Why a store that is kept takes no writes any more. */
   failure
 
@@ -60,7 +65,7 @@ export class Core {
   /** The status of a call, or the error that it stands for. */
   status(status) {
     this.refresh()
-    if (this.words[this.#answer + 5] !== 0) this.onRecord(this.takeRecord())
+    if (this.words[this.#answer + 5] !== 0) this.onRecord(this.takeRecord(), this.words[this.#answer + 6])
     if (status < 0) throw this.#error()
     return status
   }
@@ -89,10 +94,10 @@ export class Core {
     this.#isSeeded = true
   }
 
-  /** Gives caches the time, where it is another than last time. */
+  /** Gives the module the time, where it is another than last time. */
   tick() {
     const now = Date.now()
-    if (now !== this.#now) this.exports.twindex_set_time(now)
+    if (now !== this.#now) this.exports.twindex_set_time?.(now) // the smallest module has no times
     this.#now = now
   }
 

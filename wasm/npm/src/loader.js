@@ -26,8 +26,8 @@ export function loader(own, files, more) {
   }
 }
 
-async function classes(source, { own, files, cacheClass, runTransaction }) {
-  const core = await instantiate(source, own)
+async function classes(source, { own, files, cacheClass, runTransaction, classes: others, ...more }) {
+  const core = Object.assign(await instantiate(source, own), more)
   const Cache = cacheClass(core)
   const Store = storeClass(core, runTransaction)
   // Checking is seldom, so its code and a module for it are loaded when they are needed, unless this module can do it.
@@ -38,6 +38,7 @@ async function classes(source, { own, files, cacheClass, runTransaction }) {
     Table,
     Cursor,
     Snapshot,
+    ...others,
     TwindexError,
     DELETE,
     KEEP,

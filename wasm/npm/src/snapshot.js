@@ -4,15 +4,15 @@ import { openNamed, readNamed, tablesOf } from './named.js'
 import { makeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
 import { Snapshot } from './shared/snapshot.js'
-import { openTable } from './table.js'
 
 /** A snapshot of the store that has this handle. */
 export function openSnapshot(core, store, storeHandle) {
+  core.tick() // it hides what has expired by now
   const handle = core.status(core.exports.twindex_snapshot(storeHandle))
   const snapshot = new Snapshot(INTERNAL, store, {
     open(owner, name, options) {
       const { handle: table, described } = openNamed(core, handle, name, readNamed(name, options), false)
-      return openTable(core, store, { ...described, snapshot: owner }, table)
+      return core.openTable(core, store, { ...described, snapshot: owner }, table)
     },
     tables: () => tablesOf(core, handle),
     position() {

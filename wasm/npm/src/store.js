@@ -6,10 +6,10 @@ import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readLimit, readOptions, readString, TABLE } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
 import { openSnapshot } from './snapshot.js'
-import { openTable } from './table.js'
 import { putBytes, putText } from './text.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
+const OPEN = [...TABLE, 'expires']
 
 export const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
 
@@ -64,17 +64,17 @@ export function storeClass(core, runTransaction) {
     }
 
     table(name, options) {
-      const { create = true, ...read } = readOptions(options, 'a table', TABLE)
+      const { create = true, ...read } = readOptions(options, 'a table', OPEN)
       const named = readNamed(name, read)
       readBoolean(create, 'create')
       const known = this.#tables.get(name)
       const isSame = (what) => known[what] === named[what]
-      if (known !== undefined && ['index', 'keys', 'values'].every(isSame)) {
+      if (known !== undefined && ['index', 'keys', 'values', 'expires'].every(isSame)) {
         const table = known.table.deref()
         if (table && core.exports.twindex_codecs(known.handle) === 0) return table
       }
       const { handle, described } = openNamed(core, this.#handle, name, named, create)
-      const table = openTable(core, this, described, handle)
+      const table = core.openTable(core, this, described, handle)
       this.#tables.set(name, { ...named, handle, table: new Weak(table) })
       return table
     }
@@ -137,6 +137,7 @@ export function storeClass(core, runTransaction) {
     closeSync() {
       if (!this.#closed) core.status(core.exports.twindex_close(this.#handle))
       this.#closed = true
+      core.onClose?.(this.#handle)
     }
 
     get closed() {

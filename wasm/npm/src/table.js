@@ -5,11 +5,23 @@ import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
-import { makeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
-import { closedError } from './shared/snapshot.js'
+import { closedError, wrongExpiry } from './shared/snapshot.js'
 import { PAIRS, TableLike } from './shared/table.js'
+
+/** Writes the items of a swap, of which those of values may be absent: the arguments by which the module takes them. */
+export function putSwap(core, { keys, values }, key, expected, value) {
+  const put = (item, offset) => (item === undefined ? 0 : values.write(core, offset, item, 'value'))
+  const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
+  const k = keys.write(core, 0, key, 'key')
+  const e = put(expected, k)
+  const v = put(value, k + e)
+  return [core.input, k, core.input + k, lengthOf(expected, e), core.input + k + e, lengthOf(value, v)]
+}
+
+/** What a table of another kind works with. */
+export let inside
 
 export class Table extends TableLike {
   #core
@@ -20,6 +32,16 @@ export class Table extends TableLike {
   #codecs
   #keys
   #values
+  #expires
+
+  static {
+    inside = (table) => ({
+      core: table.#core,
+      handle: table.#handle,
+      keys: table.#keys,
+      status: (status) => table.#status(status),
+    })
+  }
 
   constructor(internal, core, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
@@ -43,6 +65,7 @@ export class Table extends TableLike {
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
+    this.#expires = described.expires
     core.forgotten.register(this, handle)
   }
 
@@ -64,16 +87,24 @@ export class Table extends TableLike {
 
   // --- verbs
 
-  insert(key, value) {
+  insert(key, value, options) {
+    if (options !== undefined) this.#refuse()
     return this.#write(this.#core.exports.twindex_insert, key, value)
   }
 
-  replace(key, value) {
+  replace(key, value, options) {
+    if (options !== undefined) this.#refuse()
     return this.#write(this.#core.exports.twindex_replace, key, value)
   }
 
-  upsert(key, value) {
+  upsert(key, value, options) {
+    if (options !== undefined) this.#refuse()
     return this.#write(this.#core.exports.twindex_upsert, key, value)
+  }
+
+  /** Pairs that stay take no time to live. */
+  #refuse() {
+    throw wrongExpiry(this.name, false)
   }
 
   delete(key) {
@@ -117,11 +148,10 @@ export class Table extends TableLike {
     this.#status(this.#core.exports.twindex_clear(this.#handle))
   }
 
-  watch() {
-    throw makeError(
-      'TWINDEX_NOT_SUPPORTED',
-      'the WebAssembly module has no watches; the package twindex has, in Node',
-    )
+  watch(prefix, options) {
+    this.#checkOpen()
+    const described = { codecs: this.#codecs, expires: this.#expires }
+    return this.#core.openWatch(this.#core, this, this.#handle, described, prefix, options)
   }
 
   #putKey(key) {
@@ -146,19 +176,10 @@ export class Table extends TableLike {
     return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
-  #swap(key, expected, value) {
+  #swap(...items) {
     const core = this.#core
-    const put = (item, offset) => (item === undefined ? 0 : this.#values.write(core, offset, item, 'value'))
-    const k = this.#keys.write(core, 0, key, 'key')
-    const e = put(expected, k)
-    const v = put(value, k + e)
-    const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
-    const status = core.exports.twindex_compare_and_swap(
-      ...[this.#handle, core.input, k],
-      ...[core.input + k, lengthOf(expected, e)],
-      ...[core.input + k + e, lengthOf(value, v)],
-    )
-    return this.#status(status) === 1
+    const given = putSwap(core, this.#codecs, ...items)
+    return this.#status(core.exports.twindex_compare_and_swap(this.#handle, ...given)) === 1
   }
 
   // --- verbs on many
@@ -259,4 +280,4 @@ export class Table extends TableLike {
   }
 }
 
-export const openTable = (...rest) => new Table(INTERNAL, ...rest)
+export const openTable = (...given) => new Table(INTERNAL, ...given)

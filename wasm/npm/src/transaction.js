@@ -3,35 +3,46 @@
 import { BLOCK_BYTES, Block } from './blocks.js'
 import { placed } from './codecs.js'
 import { ABSENT } from './core.js'
+import { FOREVER, readLeft, tickingOf } from './expiring.js'
 import { putRange, rawKeys } from './iterators.js'
+import { runTransaction as refuse } from './leftout.js'
 import { openNamed, readNamed } from './named.js'
-import { runTransaction as refuse } from './notransactions.js'
 import { like, readAmount } from './shared/amounts.js'
 import { readCodecs, text } from './shared/codecs.js'
 import { makeError } from './shared/errors.js'
 import { EXCLUDED } from './shared/options.js'
 import { transact } from './shared/transaction.js'
+import { putSwap } from './table.js'
 
 /** The verbs of a table, of a transaction or not, on items. */
-function verbsOf(core, table, { keys, values }) {
+function verbsOf(given, table, { codecs: { keys, values }, expires }) {
+  const core = expires ? tickingOf(given) : given
   const { exports } = core
+  /** The time to live that the module has for this handle. */
+  let lifetime = FOREVER
+  const live = (ttl = FOREVER) => {
+    if (ttl !== lifetime) core.status(exports.twindex_set_ttl(table, ttl))
+    lifetime = ttl
+  }
   const put = (item) => {
     const length = keys.write(core, 0, item, 'key') // which may move the input buffer
     return [core.input, length]
   }
   const writes = [exports.twindex_insert, exports.twindex_replace, exports.twindex_upsert]
-  return {
+  const verbs = {
     select(item) {
       if (core.status(exports.twindex_select(table, ...put(item))) === 0) return undefined
       return values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
     },
-    write(verb, item, value) {
+    write(verb, item, value, ttl) {
+      live(ttl)
       const k = keys.write(core, 0, item, 'key')
       const v = values.write(core, k, value, 'value')
       return core.status(writes[verb](table, core.input, k, core.input + k, v)) === 1
     },
     delete: (item) => core.status(exports.twindex_delete(table, ...put(item))) === 1,
-    increment(item, by) {
+    increment(item, by, ttl) {
+      live(ttl)
       const amount = readAmount(by)
       core.status(exports.twindex_increment(table, ...put(item), amount))
       return like(by, core.answerInteger)
@@ -47,6 +58,20 @@ function verbsOf(core, table, { keys, values }) {
         const past = [EXCLUDED, block.lastKey, rawKeys]
         rest = { ...rest, [isDown ? 'upper' : 'lower']: past }
       }
+    },
+  }
+  if (!expires) return verbs
+  return {
+    ...verbs,
+    ttl: (item) => readLeft(core, core.status(exports.twindex_ttl(table, ...put(item)))),
+    touch: (item, ttl = FOREVER) => core.status(exports.twindex_touch(table, ...put(item), ttl)) === 1,
+    swap(item, seen, next) {
+      live()
+      return (
+        core.status(
+          exports.twindex_compare_and_swap(table, ...putSwap(core, { keys, values }, item, seen, next)),
+        ) === 1
+      )
     },
   }
 }
@@ -76,7 +101,7 @@ export function begin(core, storeHandle) {
     handle,
     open: (name, options) => {
       const { handle: table, described } = openNamed(core, handle, name, readNamed(name, options), false)
-      const verbs = Object.entries(verbsOf(core, table, described.codecs))
+      const verbs = Object.entries(verbsOf(core, table, described))
       return {
         described,
         verbs: Object.fromEntries(verbs.map(([name, verb]) => [name, noting(verb)])),
@@ -107,7 +132,8 @@ export function openRaw(core, owner, name, [hasByteKeys, hasByteValues, ...codec
       `table "${name}" was dropped, and is another one with other codecs`,
     )
   }
-  const verbs = verbsOf(core, handle, { keys: PLACED[+hasByteKeys], values: PLACED[+hasByteValues] })
+  const raw = { keys: PLACED[+hasByteKeys], values: PLACED[+hasByteValues] }
+  const verbs = verbsOf(core, handle, { codecs: raw })
   return { ...verbs, isThere: () => probe(core, handle) >= 0 }
 }
 

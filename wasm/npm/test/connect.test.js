@@ -595,6 +595,26 @@ for (const kind of ['opfs', 'indexeddb']) {
   })
 }
 
+test('every tab watches what any tab writes, and learns of a takeover', async () => {
+  const origin = new Origin()
+  const [holder, member] = [await origin.open(), await origin.open()]
+  const users = await member.store.table('users')
+  const watches = [users.watch('a'), (await holder.store.table('users')).watch('a')]
+  await users.set('ada', '1')
+  await (await holder.store.table('users')).increment('ada')
+  await users.set('bob', '1')
+  const put = (value) => ({ table: 'users', kind: 'put', key: 'ada', value })
+  for (const watch of watches)
+    assert.deepEqual([await watch.wait(5000), await watch.wait(5000)], [put('1'), put('2')])
+  await holder.store.close()
+  assert.deepEqual(await watches[1].next(), { value: undefined, done: true })
+  assert.deepEqual(await watches[0].wait(5000), { table: 'users', kind: 'lost', count: 1 })
+  await users.delete('ada')
+  assert.deepEqual(await watches[0].wait(5000), { table: 'users', kind: 'delete', key: 'ada' })
+  await member.store.dropTable('users')
+  assert.equal((await watches[0].wait(5000)).kind, 'drop')
+})
+
 test('a member follows the holder from one file to the next', async () => {
   begin()
   const [first, second] = await tabsOf(2)

@@ -466,26 +466,6 @@ test('a file is opened within a memory limit', async () => {
   assert.equal((await open(place, { memoryLimit: 5_000_000 })).memoryLimit, 5_000_000)
 })
 
-for (const name of ['version-1-dump', 'version-1-log']) {
-  test(`the golden file ${name} loads, and is kept`, async () => {
-    const golden = readFileSync(new URL(`../../../conformance/golden/${name}.twx`, import.meta.url))
-    const store = Store.loadSync(golden)
-    assert.ok(store.tables().length > 0)
-    // Another language wrote it, with `int` keys and `json` values.
-    const years = store.table('years', { index: 'sorted' })
-    assert.deepEqual(years.codecs, { keys: 'int', values: 'json' })
-    assert.deepEqual(
-      [...years],
-      [
-        [-7, 'before'],
-        [1815, { name: 'Ada' }],
-      ],
-    )
-    const again = Store.loadSync(store.dumpSync())
-    assert.deepEqual(all(again), all(store))
-  })
-}
-
 test('a file that Python wrote is read without naming codecs', () => {
   const golden = (name) => readFileSync(new URL(`../../../conformance/golden/${name}`, import.meta.url))
   const store = Store.loadSync(golden('version-1-python.twx'))
@@ -506,6 +486,38 @@ test('a file that Python wrote is read without naming codecs', () => {
     store.tables().map(([name]) => name),
     [...left.keys()].map(({ name }) => name),
   )
+})
+
+test('an expiring table of a file from Node keeps its times here, and its removals are in the file', async () => {
+  const file = readFileSync(new URL('../../../conformance/golden/version-1-expiring.twx', import.meta.url))
+  const place = new Place()
+  await importKept(await core(), place, file, {})
+  const store = await open(place)
+  const table = store.table('sessions')
+  const watch = table.watch()
+  assert.deepEqual(
+    [...table],
+    [
+      ['ada', { born: 1815 }],
+      ['bob', null],
+    ],
+  )
+  assert.ok(table.ttl('ada') > 800 * 365 * 86_400_000)
+  assert.equal(table.ttl('bob'), Number.POSITIVE_INFINITY)
+  table.set('new', 1, { ttl: 3_600_000 })
+  assert.equal(table.removeExpired(), 1)
+  assert.equal(watch.poll().key, 'new')
+  assert.deepEqual(watch.poll(), { table: 'sessions', kind: 'delete', key: 'old' })
+  await store.compact()
+  table.set('bob', 2)
+  assert.equal(watch.poll().value, 2)
+  await store.close()
+  const again = (await open(place)).table('sessions', { expires: true })
+  assert.deepEqual([again.size, again.get('bob'), again.ttl('new') > 3_590_000], [3, 2, true])
+  const pages = await load(new URL('../twindex.wasm', import.meta.url))
+  const page = pages.Store.loadSync(place.bytes)
+  assert.throws(() => page.table('sessions'), { code: 'TWINDEX_NOT_SUPPORTED', message: /expire/ })
+  assert.throws(() => page.table('t', { expires: true }), { code: 'TWINDEX_NOT_SUPPORTED' })
 })
 
 test('a damaged store is checked, and saved under another name', async () => {

@@ -12,10 +12,6 @@ test('a store says that it cannot be shared', () => {
   })
 })
 
-test('a table says that it has no watches', () => {
-  assert.throws(() => new Store().table('t').watch(), { code: 'TWINDEX_NOT_SUPPORTED', message: /watches/ })
-})
-
 test('a table opened again is the same object, which takes no other handle of the module, until it is dropped', () => {
   const store = new Store()
   const table = store.table('t').set('a', '1')

@@ -21,6 +21,7 @@ import { ASYNC_DISPOSE, INTERNAL } from '../shared/internal.js'
 import { readBoolean, readOptions, TABLE } from '../shared/options.js'
 import { Transaction, transact } from '../shared/transaction.js'
 import { begin, openRaw } from '../transaction.js'
+import { newWatch, numberOf } from '../watch.js'
 import {
   asData,
   checkTable,
@@ -88,6 +89,7 @@ export class ConnectedStore {
   #failure
   #closing
   #timer
+  #watches = new Set()
   // --- as a member
   #count = 0
   #pending = []
@@ -258,6 +260,7 @@ export class ConnectedStore {
     this.#role = 'member'
     this.#shown = []
     this.#flight = 0
+    this.#watchAnew()
     if (isAnother) this.#endOpen()
     this.#show()
     const early = this.#early.filter((feed) => feed.epoch === this.#epoch)
@@ -301,7 +304,9 @@ export class ConnectedStore {
         this.#seq = feed.seq
         acks.push(...feed.acks)
         for (const [file, at, bytes] of feed.records) {
-          if (file > number || (file === number && at >= end)) apply(bytes)
+          if (file < number || (file === number && at < end)) continue
+          apply(bytes)
+          this.#tell(bytes)
         }
       }
     } catch (error) {
@@ -458,6 +463,7 @@ export class ConnectedStore {
     const watch = {
       record: (...record) => {
         this.#out.records.push([record[1], record[2], record[0]])
+        this.#tell(record[0])
         this.#pump()
       },
       back: () => this.#role === 'holder' && this.#renew(),
@@ -472,6 +478,7 @@ export class ConnectedStore {
     this.#opened = performance.now()
     this.#copy = copy
     this.#shown = []
+    this.#watchAnew()
     this.#load()
     addFailed((id) => this.#known(id))
     this.#role = 'holder'
@@ -690,6 +697,36 @@ export class ConnectedStore {
     }
   }
 
+  // --- watches
+
+  #watch(...given) {
+    this.#check()
+    const watch = newWatch(...given, (ended) => this.#watches.delete(ended))
+    this.#follow(watch)
+    this.#watches.add(watch)
+    return watch
+  }
+
+  #follow(watch) {
+    watch.follow(numberOf(this.#copy.core, this.#copy.handle, watch.table.name))
+  }
+
+  #tell(record) {
+    for (const watch of this.#watches) watch.take(record)
+  }
+
+  /** Of what changed before this copy was read, nobody knows one by one. */
+  #watchAnew() {
+    for (const watch of this.#watches) {
+      try {
+        this.#follow(watch)
+        watch.lose(1)
+      } catch {
+        watch.drop()
+      }
+    }
+  }
+
   // --- as users see it
 
   #check() {
@@ -728,6 +765,7 @@ export class ConnectedStore {
       copy: () => this.#copyNow(),
       isHolder: () => this.#role === 'holder',
       write: (...given) => this.#write(...given),
+      watch: (...given) => this.#watch(...given),
     }
     try {
       return new ConnectedTable(access, name, read)
@@ -808,6 +846,7 @@ export class ConnectedStore {
   async #leave() {
     const wasHolder = this.#role === 'holder'
     this.#role = 'closed'
+    for (const watch of this.#watches) watch.finish()
     this.#unhook?.()
     this.#stop()
     try {

@@ -1,6 +1,6 @@
 // The requests of members: what they want the holder to do, step by step, and what they were shown meanwhile.
 
-import { rangeError } from '../shared/errors.js'
+import { makeError, rangeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { Transaction } from '../shared/transaction.js'
 import { isEqualBytes } from '../shared/views.js'
@@ -29,11 +29,19 @@ export function checkTable(name) {
   throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
 }
 
+/** Fails for a table whose pairs expire: tabs would not agree when. */
+export function checkStays({ expires }) {
+  if (!expires) return
+  throw makeError('TWINDEX_NOT_SUPPORTED', 'a connected store has no tables whose pairs expire: use open()')
+}
+
 /** Access to a transaction that keeps to the tables of users. */
 export function guarded(access) {
   const open = (name, options) => {
     checkTable(name)
-    return access.open(name, options)
+    const opened = access.open(name, options)
+    checkStays(opened.described)
+    return opened
   }
   return { ...access, open }
 }

@@ -10,6 +10,7 @@ import { readLimit } from '../shared/options.js'
 import { limitBits, storeClass } from '../store.js'
 import { putBytes } from '../text.js'
 import { runTransaction } from '../transaction.js'
+import { hearersOf } from '../watch.js'
 
 const SECOND = 1000
 /** A log is compacted once the file has this many bytes for each that the store holds in memory. */
@@ -235,7 +236,6 @@ export async function openCopy(core, place, memoryLimit) {
   const limit = readLimit(memoryLimit)
   const { handle, number, end } = await openNewest(core, place, limit, true)
   if (handle === undefined) throw noStore()
-  core.onRecord = () => {} // what the copy shows before the other tab has it
   const store = new (storeClass(core))(INTERNAL, handle, limit)
   const apply = (record) => {
     const length = putBytes(core, 0, record)
@@ -360,7 +360,7 @@ class Log {
     const { number, end, bytes } = this.#found
     // A tab that has just died may still have its file: the store goes on in another one then, as it does behind a dump without a log.
     const file = end > 0 ? await this.#place.open(number, end, bytes).catch(() => undefined) : undefined
-    core.onRecord = (record) => this.#append(record)
+    hearersOf(core).files.set(this.#store, (record) => this.#append(record))
     if (file === undefined) {
       const isFirst = this.#numbers.length === 0
       return isFirst ? beginning(this.#place, () => this.compact()) : this.compact()

@@ -1,10 +1,10 @@
 // Tables of connected stores.
 
+import { openTable } from '../expiring.js'
 import { openNamed, readNamed } from '../named.js'
 import { like } from '../shared/amounts.js'
-import { openTable } from '../table.js'
 import { probe } from '../transaction.js'
-import { stepsOf } from './requests.js'
+import { checkStays, stepsOf } from './requests.js'
 
 const names = (text) => text.split(' ')
 const SHOWN = names('codecs index memory size')
@@ -42,6 +42,7 @@ export class ConnectedTable {
     if (copy === this.#copy) return this.#table
     const { core, handle, store } = copy
     const opened = openNamed(core, handle, this.#name, readNamed(this.#name, this.#options), false)
+    checkStays(opened.described)
     this.#described = opened.described
     this.#table = openTable(core, store, opened.described, opened.handle)
     // A store that is being opened again refuses all writes.
@@ -64,6 +65,11 @@ export class ConnectedTable {
 
   has(key) {
     return this.#open().contains(key)
+  }
+
+  watch(prefix, options) {
+    this.#open()
+    return this.#access.watch(this, this.#described, prefix, options)
   }
 
   forEach(visit, thisArgument) {

@@ -1,3 +1,3 @@
 import { load } from 'twindex-wasm/caches'
 
-export const { Cache, Store, Table, Cursor, TwindexError, DELETE, KEEP } = await load()
+export const { Cache, Store, Table, ExpiringTable, Cursor, Watch, TwindexError, DELETE, KEEP } = await load()
