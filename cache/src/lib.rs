@@ -1038,7 +1038,7 @@ struct Policy {
     /// The least probability that a small pair goes as others do.
     least: f64,
     /// A small pair that stays gets so many turns at once, since each decision may copy it. With 1 instead of 8 mixed sizes hit the
-    /// same, within 0.1 points, for four copies of each pair that is evicted instead of a half.
+    /// same, within 0.4 points, for four copies of each pair that is evicted instead of a half.
     turns: u8,
 }
 
