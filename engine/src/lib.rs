@@ -6699,6 +6699,9 @@ mod sorted {
                     leaves.insert(at + 1, rest);
                 }
             }
+            if index.heap.memory.has_snapshots() {
+                index.past.reserve(&index.heap.memory, all.len())?;
+            }
             for Planned { key, value, made, .. } in all {
                 let code = value.map_or(0, |value| length_code(key.len(), value.len()));
                 if code >= BLOCK {
@@ -9383,7 +9386,8 @@ impl<I> Past<I> {
     fn add(&self, list: &mut [Saved], memory: &Memory, kept: Preserved) {
         let at = position(list, memory.newest());
         debug_assert!(at < list.len(), "V2");
-        // There is room, unless other threads have used it and the system refuses more. Then the index keeps it until its own end.
+        // There is room, unless other threads have used it and the system refuses more. Then a block stays until the index's end, and a
+        // blob for good.
         if let Some(saved) = list.get_mut(at)
             && saved.items.try_reserve(1).is_ok()
         {
