@@ -268,8 +268,8 @@ impl Store {
         }
     }
 
-    /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then
-    /// on. A second call does nothing.
+    /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then on. A second call does nothing. A
+    /// store in memory alone has no file to let go of: its watches end, and its tables go on.
     ///
     /// Where it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
     /// again. What is never closed lets go of its file with its last handle.
