@@ -34,11 +34,10 @@ impl BufferedCursor {
         Self { table: table.clone(), cursor, expiry, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
     }
 
-    /// Moves to the next pair and answers with it; whether there was one. The number is how many bytes of pairs are packed there, or 0
-    /// where it is one of those that were packed before.
+    /// Moves to the next pair and answers with it; whether there was one.
     pub(crate) fn next(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
         if self.shown < self.pairs.len() && self.cursor.is_unchanged(direction.is_down()) {
-            self.show(false);
+            self.show();
             return Ok(true);
         }
         self.pack(direction, output)
@@ -46,11 +45,10 @@ impl BufferedCursor {
 
     /// Makes the next of the packed pairs the answer.
     #[inline]
-    fn show(&mut self, is_first: bool) {
+    fn show(&mut self) {
         let left = &self.pairs.bytes()[self.shown..];
         if let Some((_, length)) = block::first_pair(left) {
-            let packed = if is_first { left.len() } else { 0 };
-            answer::set_bytes(&left[..length], i64::try_from(packed).unwrap_or(i64::MAX));
+            answer::set_bytes(&left[..length], 1);
             self.last = self.shown;
             self.shown += length;
         }
@@ -70,13 +68,13 @@ impl BufferedCursor {
         let pairs = self.pairs.with_room();
         if self.cursor.pack(direction.is_down(), self.ahead, usize::MAX, pairs) > 0 {
             self.ahead = (self.ahead * 2).min(MOST);
-            self.show(true);
+            self.show();
             return Ok(true);
         }
         // There is none, or it is a large one.
         let is_there = direction.push_one(&mut self.cursor, output.start())?;
         if is_there {
-            output.finish(output.len());
+            output.finish(1);
         }
         Ok(is_there)
     }

@@ -117,13 +117,13 @@ export class Block {
   /** How many blocks, this one included, are read item by item. */
   #untried = 0
 
-  constructor(core, length) {
-    this.fill(core, length)
+  constructor(core) {
+    this.fill(core)
   }
 
   /** Copies another block into the same memory, which is quicker than to give it back and take other. */
-  fill(core, length = core.answerLength) {
-    const at = core.answerAt
+  fill(core) {
+    const { answerAt: at, answerLength: length } = core
     if (length > this.#bytes.length) {
       this.#bytes = new Uint8Array(this.#end === 0 ? length : Math.max(length, BLOCK_BYTES))
       this.#view = new DataView(this.#bytes.buffer)
