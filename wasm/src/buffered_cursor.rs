@@ -61,7 +61,7 @@ impl BufferedCursor {
             // What is packed ahead might expire before it is shown.
             expiry.exists();
             let is_there = self.push_block(direction, output, (1, usize::MAX))? > 0;
-            output.finish(output.len());
+            output.finish(1);
             return Ok(is_there);
         }
         self.cursor();
