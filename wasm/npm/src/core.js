@@ -105,6 +105,7 @@ export class Core {
 
   /** Makes room for `bytes` in the input buffer from `offset` on, and keeps what is before that. */
   room(offset, bytes) {
+    this.refresh() // a call without a status, as that of the time, may have grown the memory
     const needed = offset + bytes
     const isTooLarge = offset === 0 && this.#inputLength > KEEP_BYTES && bytes <= INPUT_BYTES
     if (needed <= this.#inputLength && !isTooLarge) return
