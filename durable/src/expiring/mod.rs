@@ -40,8 +40,8 @@ type Outcome<T> = std::result::Result<T, twindex::Error>;
 /// A handle, with the verbs of a [`Table`]. A pair that has expired is absent for all of them, also when the wall clock is set back
 /// while the process runs. The deadline is in the file, in dumps, and reaches followers.
 ///
-/// `ttl` is how long the pair lives from this write on; `None` and [`Duration::MAX`] are for ever. Zero and more than [`MAX_TTL`] are
-/// errors. [`alter`](Self::alter), [`increment`](Self::increment) and [`compare_and_swap`](Self::compare_and_swap) give it to a pair
+/// `ttl` is how long the pair lives from this write on; `None` and [`Duration::MAX`] are for ever. Zero and more than
+/// [`MAX_TTL`](crate::MAX_TTL) are errors. [`alter`](Self::alter), [`increment`](Self::increment) and [`compare_and_swap`](Self::compare_and_swap) give it to a pair
 /// that they add. One that is there keeps its deadline.
 ///
 /// Expired pairs take memory until they are removed: a few by each write, more by the thread that syncs a log with `everysec`, and all
