@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::handle::{Handle, Writer};
 use crate::log::with_operations;
 use crate::memory::{copied, room};
-use crate::mutex::lock;
+use crate::store::Store;
 use crate::stripes::Stripes;
 use crate::table::Table;
+use crate::transaction::Transaction;
 
 /// Writes that are collected and then done together: after a crash the file has all of them or none, and
 /// where one fails the others are undone.
@@ -54,12 +55,6 @@ thread_local! {
 const MOST_DIGITS: usize = 20;
 /// More than this is not kept.
 const SPARE_BYTES: usize = 1 << 16;
-/// How much more memory than the limit a batch that is undone gets first, where it needs that. In a store of 1 MiB, 20,000 refused
-/// batches of pairs of up to 2 KB together took 0 to 155 KB beyond it. With no limit meanwhile, one batch alone took 196 KiB.
-const LEAST_BEYOND_LIMIT: usize = 4096;
-/// A batch is undone so often within the memory limit before it gets more.
-const UNDONE_WITHIN_LIMIT: usize = 3;
-
 /// What a key is to have, or `None` where it is to be absent.
 #[derive(Debug)]
 struct Expected {
@@ -253,6 +248,9 @@ impl Batch {
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;
+        if core.engine.memory_limit().is_some() {
+            return self.commit_within_limit();
+        }
         let writer = handle.writer(self.operations.payload().len() + MOST_DIGITS * self.steps.len())?;
         let held = match core.logged() {
             Some(Logged { stripes, .. }) => Some(stripes.hold_many(self.stripes(stripes)?)),
@@ -260,7 +258,13 @@ impl Batch {
         };
         let apply = || {
             core.check_writable()?;
-            self.check_expected()?;
+            self.check_expected(|expected| {
+                let table = expected.table.in_memory();
+                Ok(match &expected.value {
+                    Some(value) => table.select_with(&expected.key, |found| found == value).unwrap_or(false),
+                    None => !table.contains(&expected.key),
+                })
+            })?;
             self.apply_and_log(core, &writer)
         };
         // Snapshots and transactions see all of it or nothing.
@@ -268,6 +272,42 @@ impl Batch {
             if held.is_some() { core.engine.atomically(apply) } else { core.engine.alone(apply)? }?;
         drop((held, writer));
         handle.acknowledge(written)?;
+        Ok(took)
+    }
+
+    /// To undo writes takes memory. So in a store with a limit the batch is a transaction, whose commit takes all that it needs
+    /// before it writes.
+    fn commit_within_limit(&self) -> Result<Vec<bool>> {
+        let store = Store { handle: Arc::clone(&self.handle) };
+        loop {
+            let mut transaction = store.begin()?;
+            let took = self.write_to(&mut transaction);
+            if !transaction.has_conflict() {
+                let took = took?;
+                match transaction.commit() {
+                    Err(Error::Engine(twindex::Error::Conflict { .. })) => {}
+                    committed => return committed.map(|()| took),
+                }
+            }
+            // The writer that came first is done.
+            std::thread::yield_now();
+        }
+    }
+
+    fn write_to(&self, transaction: &mut Transaction) -> Result<Vec<bool>> {
+        self.check_expected(|expected| {
+            let found = transaction.select(&expected.table, &expected.key)?;
+            Ok(found.as_deref() == expected.value.as_deref())
+        })?;
+        let mut took = room(self.steps.len())?;
+        for step in &self.steps {
+            let (table, key) = (self.table(step), self.key(step));
+            took.push(match step.verb {
+                Verb::Write(write) => transaction.write(write, table, key, self.value(step))?,
+                Verb::Delete => transaction.delete(table, key)?,
+                Verb::Increment(by) => transaction.increment(table, key, by).map(|_| true)?,
+            });
+        }
         Ok(took)
     }
 
@@ -311,22 +351,22 @@ impl Batch {
         Ok(all)
     }
 
-    fn check_expected(&self) -> Result<()> {
+    fn check_expected(&self, mut holds: impl FnMut(&Expected) -> Result<bool>) -> Result<()> {
         if let Some(dropped) = self.expected.iter().find(|expected| expected.table.in_memory().is_dropped()) {
             let table = dropped.table.name().into();
             return Err(twindex::Error::TableDropped { table }.into());
         }
-        let holds = |expected: &Expected| {
-            let table = expected.table.in_memory();
-            match &expected.value {
-                Some(value) => table.select_with(&expected.key, |found| found == value).unwrap_or(false),
-                None => !table.contains(&expected.key),
+        let mut failed = Vec::new();
+        for (number, expected) in self.expected.iter().enumerate() {
+            if !holds(expected)? {
+                failed.push(number);
             }
+        }
+        let Some(Expected { table, key, .. }) = failed.first().map(|&first| &self.expected[first]) else {
+            return Ok(());
         };
-        let failed: Vec<_> = (0..).zip(&self.expected).filter(|(_, expected)| !holds(expected)).collect();
-        let Some((_, Expected { table, key, .. })) = failed.first() else { return Ok(()) };
         let (table, key) = (table.name().into(), key[..key.len().min(32)].escape_ascii().to_string());
-        Err(Error::Unexpected { failed: failed.into_iter().map(|(number, _)| number).collect(), table, key })
+        Err(Error::Unexpected { failed, table, key })
     }
 
     /// Does the steps in memory. Where one fails, `done` has those before it.
@@ -402,7 +442,7 @@ impl Batch {
         is_compacted: bool,
     ) -> Error {
         done.before.places.sort_unstable();
-        let undone = self.undo(core, &done);
+        let undone = self.put_back(core, &done);
         if undone.is_err() {
             let is_of_batch = |id| self.tables.iter().any(|table| table.id == id);
             writer.teller.lose(is_of_batch, done.took.len() as u64);
@@ -420,47 +460,15 @@ impl Batch {
         }
     }
 
-    /// Gives keys back what they had. They fit before. On the way there the old values need room beside the new ones, and a
-    /// deleted pair is free a little later. So where the limit refuses a part, all is tried again. The last try goes a
-    /// little beyond the limit; then only the system may have no memory.
-    fn undo(&self, core: &Core, done: &Done) -> twindex::Result<()> {
-        // Another batch that is undone would take its absence for the limit.
-        let _alone = lock(&core.limit);
-        for _ in 0..UNDONE_WITHIN_LIMIT {
-            match self.put_back(done, |write| write()) {
-                Err(twindex::Error::MemoryLimit { .. }) => {}
-                undone => return undone,
-            }
-        }
-        self.put_back(done, |write| {
-            let limit = core.engine.memory_limit();
-            let mut beyond = LEAST_BEYOND_LIMIT;
-            let written = loop {
-                match write() {
-                    Err(twindex::Error::MemoryLimit { limit: Some(_), .. }) => {
-                        core.engine.set_memory_limit(core.engine.memory().checked_add(beyond));
-                        beyond = beyond.saturating_mul(2);
-                    }
-                    written => break written,
-                }
-            };
-            core.engine.set_memory_limit(limit);
-            written
-        })
-    }
-
     /// Goes back through the steps. It ends with the same pairs however often it is done.
-    fn put_back(
-        &self,
-        done: &Done,
-        writing: impl Fn(&dyn Fn() -> twindex::Result<()>) -> twindex::Result<()>,
-    ) -> twindex::Result<()> {
+    fn put_back(&self, core: &Core, done: &Done) -> twindex::Result<()> {
         let mut all = Ok(());
         for (number, step) in self.done(done).rev() {
             let (table, key) = (self.table(step).in_memory(), self.key(step));
             let undone = match done.before.of(number) {
                 Some(value) if table.select_with(key, |now| now == value) == Some(true) => Ok(()),
-                Some(value) => writing(&|| table.upsert(key, value).map(drop)),
+                // A limit that was set meanwhile does not hold for what was there before.
+                Some(value) => core.engine.within(usize::MAX, || table.upsert(key, value).map(drop)),
                 None => table.delete(key).map(drop),
             };
             match undone {

@@ -1165,10 +1165,23 @@ impl Default for Memory {
     }
 }
 
+sync::thread_local! {
+    /// The address of a store's memory, and the limit that holds there for this thread.
+    static OWN_LIMIT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
 impl Memory {
+    /// The most bytes that the calling thread may have the store hold.
+    fn limit(&self) -> usize {
+        let limit = self.limit.load(Relaxed);
+        let own =
+            if limit == usize::MAX { (0, 0) } else { OWN_LIMIT.try_with(Cell::get).unwrap_or_default() };
+        if own.0 == ptr::from_ref(self).addr() { own.1 } else { limit }
+    }
+
     /// Counts `bytes` more, unless that takes the store past its limit: M3.
     fn reserve(&self, bytes: usize) -> Boxed<()> {
-        let limit = self.limit.load(Relaxed);
+        let limit = self.limit();
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
         let refused = |used: usize| Error::MemoryLimit {
             limit: Some(limit),
@@ -1182,14 +1195,14 @@ impl Memory {
     /// The error for `bytes` more that were refused. If they are within the limit, the system refused them.
     #[cold]
     fn refused(&self, bytes: usize) -> Error {
-        let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
+        let (limit, used) = (self.limit(), self.used.load(Relaxed));
         let needed = used.saturating_add(bytes);
         Error::MemoryLimit { limit: (needed > limit).then_some(limit), needed, kept: self.kept() }
     }
 
     /// How many bytes more the limit allows.
     fn available(&self) -> usize {
-        self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed))
+        self.limit().saturating_sub(self.used.load(Relaxed))
     }
 
     /// Counts `bytes` less: M3.
@@ -7929,6 +7942,20 @@ impl Store {
     /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
         self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
+    }
+
+    /// Runs `write` with a memory limit of its own. That of other threads stays as it is.
+    #[doc(hidden)]
+    pub fn within<T>(&self, limit: usize, write: impl FnOnce() -> T) -> T {
+        struct Ended;
+        impl Drop for Ended {
+            fn drop(&mut self) {
+                let _ = OWN_LIMIT.try_with(|own| own.set((0, 0)));
+            }
+        }
+        let _ended = Ended;
+        let _ = OWN_LIMIT.try_with(|own| own.set((Arc::as_ptr(&self.inner.memory).addr(), limit)));
+        write()
     }
 }
 
