@@ -798,7 +798,7 @@ export interface WatchOptions {
   /** The most bytes of these changes: by default 16 MiB. */
   capacity?: number | undefined
   /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
-  signal?: AbortSignal | undefined
+  signal?: Host<'AbortSignal'> | undefined
 }
 
 /** A change of a watch, as a `Change`. After `lost`, which counts the missing changes, read the table anew. */

@@ -804,7 +804,7 @@ impl<K: Key, V: Value> TypedWrites<'_, K, V, Batch> {
 /// use twindex_durable::TypedCache;
 ///
 /// let squares = TypedCache::<i64, i64>::new(CacheOptions::max_entries(1000).ttl(Duration::from_secs(60)))?;
-/// squares.insert(12, 144)?;
+/// squares.insert(12, 144, None)?;
 /// assert_eq!(squares.get(12)?, Some(144));
 /// # Ok::<(), twindex_durable::Error>(())
 /// ```
