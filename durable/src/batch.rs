@@ -122,13 +122,17 @@ impl Before {
     }
 }
 
-impl Batch {
-    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+impl Store {
+    /// A batch of writes that are done all or not at all.
+    pub fn batch(&self) -> Batch {
         // A thread that is about to end has none any more.
         let (steps, operations) = SPARE.try_with(Cell::take).unwrap_or_default();
-        Self { handle, tables: Vec::new(), steps, expected: Vec::new(), operations }
+        let handle = Arc::clone(&self.handle);
+        Batch { handle, tables: Vec::new(), steps, expected: Vec::new(), operations }
     }
+}
 
+impl Batch {
     /// The number of writes in it.
     pub fn len(&self) -> usize {
         self.steps.len()

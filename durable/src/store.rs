@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use twindex::{IndexKind, TableOptions};
 use twindex_format::{Progress, Torn};
 
-use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
@@ -156,11 +155,6 @@ impl Store {
         self.handle.drop_table(name)
     }
 
-    /// A batch of writes that are done all or not at all.
-    pub fn batch(&self) -> Batch {
-        Batch::new(Arc::clone(&self.handle))
-    }
-
     // --- memory
 
     /// The store in memory, for reads and for dumps. What is written to it directly is not in the log.
@@ -250,7 +244,7 @@ impl Store {
     /// As [`compact`](Self::compact); `progress` is told how far it has come.
     ///
     /// It may read and write, but what waits for this to end would wait for itself: [`save`](Self::save), `compact` and
-    /// [`close`](Self::close), and with `none` the commit of a [`Batch`].
+    /// [`close`](Self::close), and with `none` the commit of a [`Batch`](crate::Batch).
     pub fn compact_with(&self, mut progress: impl FnMut(Progress)) -> Result<()> {
         self.compact_and_tell(Some(&mut progress))
     }

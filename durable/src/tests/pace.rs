@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use twindex::{Change, IndexKind};
 
 use super::faults::{path, tables_of};
-use crate::batch::Batch;
 use crate::compact::LAST_BYTES;
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
@@ -551,7 +550,7 @@ fn what_a_compaction_copies_last_is_on_disk() {
 fn a_key_has_one_writer_until_its_change_is_in_the_log() {
     let alone = |table: &Table, value: &'static str| table.upsert("key", value);
     let in_a_batch = |table: &Table, value: &'static str| {
-        let mut batch = Batch::new(Arc::clone(&table.handle));
+        let mut batch = Store { handle: Arc::clone(&table.handle) }.batch();
         for key in ["another", "key"] {
             batch.upsert(table, key, value)?;
         }
