@@ -8,7 +8,7 @@ use twindex::{Cursor, Table};
 use crate::answer::{self, Output};
 use crate::block;
 use crate::direction::Direction;
-use crate::expiring::{Expiry, shown};
+use crate::expiry::{Expiry, shown};
 use crate::failure::Failed;
 use crate::read::read;
 

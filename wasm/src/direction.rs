@@ -4,7 +4,7 @@ use twindex::Cursor;
 
 use crate::answer::Output;
 use crate::block;
-use crate::expiring::Expiry;
+use crate::expiry::Expiry;
 use crate::failure::Failed;
 
 /// The direction in which a cursor moves.

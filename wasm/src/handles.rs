@@ -16,11 +16,13 @@ use twindex::{Snapshot, Store, Table};
 
 use crate::buffered_cursor::BufferedCursor;
 use crate::cached::Cached;
-use crate::expiring::{Expiring, Expiry, Removal, Stored};
+use crate::expiring::Expiring;
+use crate::expiry::{Expiry, Removal};
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::journal::{Logged, Shared};
 use crate::pairs::Pairs;
+use crate::stored::Stored;
 use crate::transaction::Open;
 
 const POSITION_BITS: u32 = 20;
@@ -241,20 +243,15 @@ impl Handles {
     /// A table, of a transaction too, or a cache.
     #[inline]
     pub(crate) fn pairs(&mut self, handle: u32) -> Result<Pairs<'_>, Failed> {
-        match self.object(handle)? {
-            Object::Table { table, logged, expiry: None, .. } => Ok(Pairs::Table(table, logged.as_ref())),
-            Object::Part { table, transaction, expiry: None, .. } => Ok(Pairs::Part(table, transaction)),
-            Object::Table { table, logged, expiry: Some(expiry), .. } => {
-                expiry.exists();
-                Ok(Pairs::Expiring(Expiring { stored: Stored::Table(table, logged.as_ref()), expiry }))
-            }
-            Object::Part { table, transaction, expiry: Some(expiry), .. } => {
-                expiry.exists();
-                Ok(Pairs::Expiring(Expiring { stored: Stored::Part(table, transaction), expiry }))
-            }
-            Object::Cache(cache) => Ok(Pairs::Cache(cache)),
-            other => Err(wrong_kind(handle, other, "table")),
-        }
+        let (stored, expiry) = match self.object(handle)? {
+            Object::Table { table, logged, expiry, .. } => (Stored::Table(table, logged.as_ref()), expiry),
+            Object::Part { table, transaction, expiry, .. } => (Stored::Part(table, transaction), expiry),
+            Object::Cache(cache) => return Ok(Pairs::Cache(cache)),
+            other => return Err(wrong_kind(handle, other, "table")),
+        };
+        let Some(expiry) = expiry else { return Ok(Pairs::Plain(stored)) };
+        expiry.exists();
+        Ok(Pairs::Expiring(Expiring { stored, expiry }))
     }
 
     /// A table, of no transaction, whether its pairs expire, and from what it was opened.

@@ -6,7 +6,7 @@ use crate::answer::Output;
 use crate::block;
 use crate::cached::{Cached, Show};
 use crate::direction::Direction;
-use crate::expiring::{Expiry, shown};
+use crate::expiry::{Expiry, shown};
 use crate::failure::Failed;
 use crate::read::read;
 

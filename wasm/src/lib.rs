@@ -14,8 +14,9 @@
 //! * **A negative result is an error number.** Nothing panics; `twindex_last_error` has the text.
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
-//! To read it from the bottom up: `failure`, `reserve`, `time`, `answer`, `block`, `buffers`, `range`, `read`, `journal`, `expiring`,
-//! `direction`, `buffered_cursor`, `iterator`, `cached`, `transaction`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
+//! To read it from the bottom up: `failure`, `reserve`, `time`, `answer`, `block`, `buffers`, `range`, `read`, `journal`, `expiry`,
+//! `direction`, `buffered_cursor`, `iterator`, `transaction`, `stored`, `expiring`, `cached`, `pairs`, `handles`, `state`, and what hosts
+//! call in `exports`.
 //!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
@@ -36,6 +37,7 @@ mod cached;
 mod cached;
 mod direction;
 mod expiring;
+mod expiry;
 mod exports;
 mod failure;
 mod handles;
@@ -50,5 +52,6 @@ mod range;
 mod read;
 mod reserve;
 mod state;
+mod stored;
 mod time;
 mod transaction;

@@ -12,7 +12,7 @@ use twindex_format::Operation;
 use crate::answer::Output;
 use crate::block;
 use crate::direction::Direction;
-use crate::expiring::{Expiry, shown};
+use crate::expiry::{Expiry, shown};
 use crate::failure::{Failed, Failure};
 use crate::journal::{Log, Shared};
 use crate::range::{Range, as_slices};

@@ -2,7 +2,7 @@
 
 use crate::pairs::Pairs;
 use crate::state::call;
-use crate::{answer, expiring, time};
+use crate::{answer, expiry, time};
 
 #[unsafe(no_mangle)]
 extern "C" fn twindex_set_time(milliseconds: f64) -> i32 {
@@ -11,7 +11,7 @@ extern "C" fn twindex_set_time(milliseconds: f64) -> i32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn twindex_expires(table: u32) -> i32 {
-    call(|state| Ok(expiring::expires(state.handles.pairs(table)?.table()?).into()))
+    call(|state| Ok(expiry::expires(state.handles.pairs(table)?.table()?).into()))
 }
 
 #[unsafe(no_mangle)]

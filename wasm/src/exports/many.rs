@@ -88,7 +88,7 @@ fn each_value(handle: u32, block: Place, whole: bool) -> i32 {
                 }
             };
             #[cfg(target_feature = "simd128")]
-            if let Pairs::Table(table, _) = pairs {
+            if let Pairs::Plain(crate::stored::Stored::Table(table, _)) = pairs {
                 table.select_many(&keys[..taken], |_, value| show(value));
                 outcome?;
                 continue;

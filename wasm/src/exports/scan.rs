@@ -100,7 +100,7 @@ fn end(table: u32, direction: Direction, pops: bool) -> i32 {
                 Some((key, _)) => {
                     pairs.delete(&mut state.log, &output.bytes()[block::PAIR_HEAD..][..key])?;
                 }
-                None => pairs.check_writable(&mut state.log)?,
+                None => pairs.stored()?.check_writable(&mut state.log)?,
             }
         }
         Ok(i32::from(found > 0))

@@ -9,7 +9,7 @@ use twindex_format::{
 
 use crate::answer;
 use crate::block;
-use crate::expiring::{Expiry, expires};
+use crate::expiry::{Expiry, expires};
 use crate::failure::{Failed, Failure};
 use crate::handles::{Handles, Object, Of, wrong_kind};
 use crate::journal::Log;

@@ -7,6 +7,7 @@ use crate::buffers::Place;
 use crate::pairs::Pairs;
 use crate::read::read;
 use crate::state::call;
+use crate::stored::Stored;
 
 /// A write of one pair: 1 where it took effect, 0 where not.
 fn write(handle: u32, key: Place, value: Place, write: Write) -> i32 {
@@ -76,7 +77,7 @@ extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 
         let key = state.buffers.bytes((key, key_length))?;
         match state.handles.pairs(handle)? {
             // The value stays where it is until a call changes the table.
-            Pairs::Table(table, _) => Ok(read(table, key, |value| {
+            Pairs::Plain(Stored::Table(table, _)) => Ok(read(table, key, |value| {
                 answer::set_bytes(value, 0);
                 Ok(())
             })?
