@@ -11,7 +11,7 @@ test('a table remembers whether its pairs expire', () => {
   const table = store.table('t', { expires: true, values: 'json' }).set('a', [1], HOUR)
   assert.ok(table instanceof ExpiringTable && table instanceof Table)
   assert.ok(!(store.table('plain') instanceof ExpiringTable))
-  assert.equal(store.table('t').ttl('a'), table.ttl('a'))
+  assert.ok(store.table('t').ttl('a') > 3_000_000)
   assert.deepEqual(store.table('t').codecs, { keys: 'str', values: 'json' })
   assert.throws(() => store.table('t', { expires: false }), code('WRONG_EXPIRY'))
   assert.throws(() => store.table('plain', { expires: true }), code('WRONG_EXPIRY'))
