@@ -27,45 +27,8 @@ function refuse(calls, { right = [], more = [] } = {}) {
 /** Calls of these verbs, with their arguments made of the wrong one. */
 const verbs = (names, given) => names.map((name) => (wrong) => table[name](...given(wrong)))
 
-test('a key is of its type', () => {
-  refuse([
-    ...verbs(['insert', 'replace', 'upsert', 'set'], (key) => [key, 'x']),
-    ...verbs(['delete', 'select', 'contains', 'get', 'has', 'increment'], (key) => [key]),
-    ...verbs(['compareAndSwap'], (key) => [key, '1', '2']),
-    ...verbs(['alter'], (key) => [key, () => 'x']),
-    ...verbs(['deleteMany', 'containsMany', 'selectMany'], (key) => [['a', key]]),
-    ...verbs(['insertMany', 'replaceMany', 'upsertMany'], (key) => [['a', key].map((each) => [each, 'x'])]),
-    ...verbs(['incrementMany'], (key) => [['n', key].map((each) => [each, 1])]),
-    ...verbs(['compareAndSwapMany'], (key) => [['a', key].map((each) => [each, '1', '2'])]),
-  ])
-  refuse([(key) => bytes.insert(key, BYTES)], { right: [BYTES], more: ['a'] })
-})
-
-test('a value is of its type', () => {
-  refuse([
-    ...verbs(['insert', 'replace', 'upsert', 'set'], (value) => ['a', value]),
-    ...verbs(['insertMany'], (value) => [['y', value].map((each) => ['x', each])]),
-  ])
-  const swaps = [
-    ...verbs(['compareAndSwap'], (value) => ['a', value, 'x']),
-    ...verbs(['compareAndSwap'], (value) => ['a', '1', value]),
-    ...verbs(['compareAndSwapMany'], (value) => [[['a', '1', value]]]),
-    ...verbs(['alter'], (value) => ['a', () => value]),
-  ]
-  refuse(swaps, { right: [null, undefined] })
-  refuse([(value) => bytes.compareAndSwap(BYTES, value, undefined)], { right: [null, undefined, BYTES] })
-  refuse([(value) => bytes.insert(BYTES, value)], { right: [BYTES], more: ['a'] })
-})
-
 test('many are an iterable, and pairs are pairs', () => {
-  const many = [
-    'selectMany',
-    'containsMany',
-    'deleteMany',
-    'insertMany',
-    'incrementMany',
-    'compareAndSwapMany',
-  ]
+  const many = ['select', 'contains', 'delete', 'insert', 'increment', 'compareAndSwap'].map((it) => `${it}Many`)
   refuse(
     verbs(many, (wrong) => [wrong]),
     { right: WRONG.filter((value) => value?.[Symbol.iterator]), more: ['text'] },
@@ -176,42 +139,23 @@ test('only the store makes tables, and only a table makes cursors', () => {
   assert.throws(() => Cursor.prototype.scanAscNext.call(table), TypeError)
 })
 
+
 test('a closed store is closed, and so is all that came from it', async () => {
+  // The vectors have every verb; here is what only JavaScript has.
   const gone = new Store()
-  const text = gone.table('t').set('a', '1')
   const log = gone.table('log', { index: 'sorted', values: 'bytes' }).set('a', BYTES).set('b', BYTES)
-  const [cursor, begun, fresh, hash] = [log.cursor(), log.entries(), log.entries(), text.entries()]
+  const [cursor, begun, fresh, hash] = [log.cursor(), log.entries(), log.entries(), gone.table('t').entries()]
   begun.next()
   assert.equal(gone.closed, false)
   gone.closeSync()
   assert.equal(gone.closed, true)
   gone[Symbol.dispose]()
   for (const work of [
-    () => gone.table('t'),
-    () => gone.tables(),
-    () => gone.dropTable('t'),
     () => gone.memory,
     () => gone.memoryLimit,
-    () => {
-      gone.memoryLimit = 1
-    },
     () => gone.dumpSync(),
-    () => log.insert('a', BYTES),
-    () => log.insertMany([]),
-    () => log.select('a'),
-    () => text.select('a'),
-    () => log.selectMany([]),
-    () => log.increment('a'),
-    () => log.incrementMany([]),
-    () => log.compareAndSwap('a'),
-    () => log.alter('a', () => BYTES),
-    () => log.clear(),
-    () => log.size,
     () => log.memory,
     () => log.entries(),
-    () => log.scan(),
-    () => log.cursor(),
-    () => cursor.scanAscNext(),
     () => cursor.scanDescNextMany(1),
     ...[begun, fresh, hash].map((iterator) => () => iterator.next()),
   ])
@@ -220,32 +164,14 @@ test('a closed store is closed, and so is all that came from it', async () => {
   await assert.rejects(gone.dump(), code('CLOSED'))
 })
 
-test('a memory limit holds, and can be changed and taken away', () => {
+test('a memory limit can be changed and taken away', () => {
   const limited = new Store({ memoryLimit: 100_000 })
   const full = limited.table('t')
-  assert.equal(limited.memoryLimit, 100_000)
   const isRefused = code('MEMORY_LIMIT', { name: 'TwindexError', message: /100000/ })
-  assert.throws(() => {
-    for (let at = 0; ; at++) full.insert(`key-${at}`, 'x'.repeat(100))
-  }, isRefused)
-  const { size } = full
-  assert.throws(() => full.set('another', 'x'.repeat(100_000)), isRefused)
-  assert.deepEqual([full.size, full.has('another')], [size, false])
-  assert.ok(full.memory <= limited.memory && limited.memory <= 100_000)
+  assert.throws(() => full.set('a', 'x'.repeat(100_000)), isRefused)
   for (const limit of [null, 2 ** 40, undefined]) {
     limited.memoryLimit = limit
     assert.equal(limited.memoryLimit, limit ?? undefined)
-    full.set('another', 'x'.repeat(100_000))
+    full.set('a', 'x'.repeat(100_000))
   }
-  full.clear()
-  assert.ok(limited.memory < 200_000)
-})
-
-test('after all that the store is as it was', () => {
-  assert.deepEqual(
-    new Map(store.tables()),
-    new Map([...'bst'].map((name) => [name, name === 's' ? 'sorted' : 'hash'])),
-  )
-  for (const each of [table, sorted]) assert.deepEqual([...each], [['a', '1']])
-  assert.equal(bytes.size, 0)
 })

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { Cache, Store } from 'twindex'
 import { ownBytes } from '../../js/views.js'
 
-const { cases, refused, decided } = JSON.parse(
+const { cases, refused, decided, packed } = JSON.parse(
   readFileSync(new URL('../../../conformance/codecs.json', import.meta.url), 'utf8'),
 )
 
@@ -96,6 +96,22 @@ for (const { name, gives, ...rest } of decided) {
     else assert.throws(() => does(rest), { code, ...(gives.message && { message: gives.message }) })
   })
 }
+
+test('msgpack is as the specification has it', () => {
+  const { table, bytes } = open('value', 'msgpack')
+  for (const [value, hex] of packed.written) {
+    table.set(NONE, read(value))
+    assert.equal(bytes.get(NONE).toString('hex'), hex)
+  }
+  for (const [hex, value] of packed.read) {
+    bytes.set(NONE, Buffer.from(hex, 'hex'))
+    assert.deepStrictEqual(table.get(NONE), read(value), hex)
+  }
+  for (const hex of packed.refused) {
+    bytes.set(NONE, Buffer.from(hex, 'hex'))
+    assert.throws(() => table.get(NONE), { name: 'TwindexError', code: 'TWINDEX_ENCODING' }, hex)
+  }
+})
 
 test('zero has no sign as an integer', () => {
   const { table, bytes } = open('value', 'int')

@@ -8,42 +8,22 @@ let count = 0
 const open = (options) => store.table(`t${count++}`, options)
 const name = (at) => `k${String(at).padStart(4, '0')}`
 
-const TEXTS = [
-  '',
-  'a',
-  '\0',
-  'ä',
-  'ÿĀ',
-  '€',
-  '𝒳',
-  'naïve 😀 text',
-  'x'.repeat(4095),
-  'x'.repeat(4096),
-  '€'.repeat(5000),
-]
+const LONG = ['x'.repeat(4095), 'x'.repeat(4096), '€'.repeat(5000)]
+const TEXTS = ['', 'a', '\0', 'ä', 'ÿĀ', '€', '𝒳', 'naïve 😀 text', ...LONG]
 
 test('any well-formed string comes back, on every way out', () => {
   const table = open({ index: 'sorted' })
   for (const text of TEXTS) assert.ok(table.insert(text, text))
   for (const text of TEXTS) assert.equal(table.select(text), text)
   assert.deepEqual(table.selectMany(TEXTS), TEXTS)
-  const inOrder = TEXTS.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((text) => [
-    text,
-    text,
-  ])
+  const sorted = TEXTS.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  const inOrder = sorted.map((text) => [text, text])
   assert.deepEqual([...table], inOrder)
   assert.deepEqual([...table.scan({ reverse: true })], inOrder.toReversed())
   assert.deepEqual(table.cursor().scanAscNextMany(100), inOrder)
   const cursor = table.cursor()
   for (const pair of inOrder) assert.deepEqual(cursor.scanAscNext(), pair)
   assert.equal(cursor.scanAscNext(), undefined)
-})
-
-test('strings are stored as UTF-8', () => {
-  const texts = open()
-  texts.insert('ä€𝒳', 'ß')
-  const same = store.table(texts.name, { keys: 'bytes', values: 'bytes' })
-  assert.deepEqual([...same], [[Buffer.from('ä€𝒳'), Buffer.from('ß')]])
 })
 
 test('a lone surrogate is refused and not replaced', () => {
@@ -63,20 +43,6 @@ test('a lone surrogate is refused and not replaced', () => {
   assert.equal(table.size, 0)
   assert.ok(table.insert('\ufffd', '\ufffd'))
   assert.equal(table.select('\ufffd'), '\ufffd')
-})
-
-test('bytes that are not UTF-8 are not replaced either', () => {
-  const texts = open({ index: 'sorted' })
-  const bytes = store.table(texts.name, { index: 'sorted', keys: 'bytes', values: 'bytes' })
-  bytes.insert(Buffer.from('key'), Buffer.from([0xff, 0xfe]))
-  const isRefused = { name: 'TwindexError', code: 'TWINDEX_ENCODING', message: /not UTF-8.*\\xff\\xfe/ }
-  for (const use of [
-    () => texts.select('key'),
-    () => texts.selectMany(['key']),
-    () => texts.cursor().scanAscNext(),
-  ])
-    assert.throws(use, isRefused)
-  assert.deepEqual([...texts.keys()], ['key'])
 })
 
 for (const encoding of ['bytes', 'view']) {
@@ -149,107 +115,18 @@ for (const encoding of ['bytes', 'view']) {
   })
 }
 
-test('json: what JSON can say, and nothing with loss', () => {
-  const table = open({ values: 'json' })
-  const numbers = [1.5, 1e300, 2 ** 60, 1.5e20, -(2 ** 53) - 2, 5e-324, 1.7976931348623157e308]
-  for (const value of [
-    null,
-    true,
-    ...numbers,
-    'text',
-    '\\ud800',
-    '9007199254740993 1e999',
-    [1, [2]],
-    { 'a"': { b: [] } },
-  ]) {
-    table.set('k', value)
-    assert.deepEqual(table.get('k'), value)
-    assert.deepEqual(table.selectMany(['k', 'none']), [value, undefined])
-    assert.deepEqual([...table.values()], [value])
-  }
-  const circle = {}
-  circle.self = circle
-  for (const bad of [undefined, () => 1, Symbol('s'), 1n, circle]) {
-    const isType = { name: 'TypeError', code: 'TWINDEX_TYPE' }
-    assert.throws(() => table.set('k', bad), isType)
-    assert.throws(() => table.insertMany(new Map().set('x', 1).set('y', bad)), isType)
-  }
-  assert.equal(table.has('x'), false)
-  // These once became null, and three escapes that no other language reads.
-  const loss = { name: 'TwindexError', code: 'TWINDEX_ENCODING' }
-  for (const bad of [Number.NaN, Infinity, [1, -Infinity], { a: { b: Number.NaN, c: null } }, [-0]])
-    assert.throws(() => table.set('k', bad), { ...loss, message: /JSON has no number/ })
-  for (const bad of ['\ud800', ['a', '\udfff x'], { '\ud800': 1 }])
-    assert.throws(() => table.set('k', bad), { ...loss, message: /lone surrogate/ })
-  store.table(table.name, { values: 'bytes' }).set('k', Buffer.from('no json'))
-  assert.throws(() => table.get('k'), { ...loss, message: /not JSON/ })
-})
-
-test('msgpack: what MessagePack can say', () => {
+test('msgpack: every size of head comes back', () => {
   const table = open({ values: 'msgpack' })
-  const texts = [...['text', 'ä€𝒳'.repeat(9000)], ...[31, 32, 255, 256].map((length) => 'x'.repeat(length))]
+  const lengths = [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536]
+  const powers = [5, 7, 8, 15, 16, 31, 32, 52].map((power) => 2 ** power)
   const values = [
-    ...[null, true, false, ...texts],
-    ...[0, 1, 127, 128, 255, 256, 65535, 65536, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1],
-    ...[-1, -32, -33, -128, -129, -32768, -32769, -(2 ** 31), -(2 ** 31) - 1, 1 - 2 ** 53],
-    ...[2n ** 53n, 2n ** 63n, 2n ** 64n - 1n, -(2n ** 53n), -(2n ** 63n)],
-    ...[1.5, -0, 1e300, 5e-324, Infinity, -Infinity, Number.NaN],
-    ...[[], Array(16).fill(1), Array(70_000).fill('a'), [[[]], {}]],
-    { a: { b: [true, null] }, '': 0, ['__proto__']: 1 },
-    Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`k${at}`, at])),
-    new Map().set(1, 'a').set(null, new Map().set(2n ** 60n, 'b')),
-    ...[0, 255, 256, 70_000].map((length) => new Uint8Array(length).fill(7)),
+    ...powers.flatMap((power) => [power - 1, power, -power, -power - 1]),
+    ...[2n ** 53n, 2n ** 64n - 1n, -(2n ** 53n), -(2n ** 63n), -0, Infinity, Number.NaN],
+    ...lengths.flatMap((length) => ['x'.repeat(length), Array(length).fill(1), new Uint8Array(length)]),
+    ...lengths.map((length) => Object.fromEntries(Array.from({ length }, (_, at) => [`k${at}`, at]))),
   ]
-  for (const [at, value] of values.entries()) {
-    table.set(`k${at}`, value)
-    assert.deepStrictEqual(table.get(`k${at}`), value)
-  }
+  for (const [at, value] of values.entries()) table.set(`k${at}`, value)
   assert.deepStrictEqual(table.selectMany(values.map((_, at) => `k${at}`)), values)
-  const circle = []
-  circle.push(circle)
-  for (const bad of [5n, new Map(), new Map([['a', 1]]), 2n ** 64n, -(2n ** 63n) - 1n, ['\ud800']]) {
-    assert.throws(() => table.set('k', bad), { code: 'TWINDEX_ENCODING' })
-  }
-  for (const bad of [circle, undefined, [undefined], () => 1, Symbol('s'), new Date(), new Set()]) {
-    assert.throws(() => table.set('k', bad), { name: 'TypeError', code: 'TWINDEX_TYPE' })
-  }
-})
-
-test('msgpack: as the specification has it', () => {
-  const table = open({ values: 'msgpack' })
-  const raw = store.table(table.name, { values: 'bytes' })
-  // The shortest form of each, as the packages of other languages write it.
-  for (const [value, hex] of [
-    [null, 'c0'],
-    [{ compact: true, schema: 0 }, '82a7636f6d70616374c3a6736368656d6100'],
-    [
-      [1, -1, 200, -200, 70000, 2 ** 32, 1.5],
-      '9701ffccc8d1ff38ce00011170cf0000000100000000cb3ff8000000000000',
-    ],
-    [['ä', new Uint8Array([1, 2])], '92a2c3a4c4020102'],
-    [2n ** 63n, 'cf8000000000000000'],
-    [-(2 ** 31) - 1, 'd3ffffffff7fffffff'],
-  ]) {
-    table.set('k', value)
-    assert.equal(raw.get('k').toString('hex'), hex)
-  }
-  for (const [hex, value] of [
-    ['ca3fc00000', 1.5],
-    ['d90161', 'a'],
-    ['da000161', 'a'],
-    ['db0000000161', 'a'],
-    ['dc000101', [1]],
-    ['df00000001a16101', { a: 1 }],
-    ['d3ffffffffffffffff', -1],
-    ['c6000000020102', new Uint8Array([1, 2])],
-  ]) {
-    raw.set('k', Buffer.from(hex, 'hex'))
-    assert.deepStrictEqual(table.get('k'), value, hex)
-  }
-  for (const hex of ['', 'c1', '0101', 'a2', '91', '81a161', 'dd00ffffff', 'cf00', 'd40101', 'a1ff', 'c7']) {
-    raw.set('k', Buffer.from(hex, 'hex'))
-    assert.throws(() => table.get('k'), { name: 'TwindexError', code: 'TWINDEX_ENCODING' }, hex)
-  }
 })
 
 for (const values of ['json', 'msgpack']) {
