@@ -96,10 +96,7 @@ export const noKeys = ({ isBytes }) => ({
 /** The two ends of a range, each as a kind and an item. `{ prefix }` is one bound for both ends, or the ends that the codec says. */
 export function readRange(options, codec) {
   if (options.prefix !== undefined) return readPrefix(options, codec)
-  return {
-    lower: readEnd(options, 'gte', 'gt', codec),
-    upper: readEnd(options, 'lte', 'lt', codec),
-  }
+  return { lower: readEnd(options, 'gte', 'gt', codec), upper: readEnd(options, 'lte', 'lt', codec) }
 }
 
 // Reading a key may run code of the user's, which may use its buffer again.

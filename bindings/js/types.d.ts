@@ -448,12 +448,8 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V
   clear(): void
 }
 
-/** A named set of pairs under one index. */
-export interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Pairs<K, V> {}
-// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
-export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-  protected constructor()
-
+/** The verbs that tables have beyond these, in transactions too. */
+interface Writes<K extends KeyCodec, V extends ValueCodec> {
   readonly name: string
   readonly index: Index
 
@@ -476,6 +472,15 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   incrementMany(amounts: Iterable<readonly [Input<K>, number]>): number[]
   incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>): bigint[]
   compareAndSwapMany(swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>): boolean[]
+}
+
+/** A named set of pairs under one index. */
+export interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  extends Pairs<K, V>,
+    Writes<K, V> {}
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
+export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
+  protected constructor()
 
   /**
    * The changes that this process or instance makes from now on to keys that start with `prefix`, or to all keys, in the order in
@@ -543,11 +548,8 @@ export interface SortedExpiringTable<K extends KeyCodec = 'str', V extends Value
 
 /** A table of a snapshot, with the verbs that read. A write is `TWINDEX_READ_ONLY`. */
 export interface SnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
-  extends ReadPairs<K, V> {
-  readonly name: string
-  readonly index: Index
-  containsMany(keys: Iterable<Input<K>>): boolean[]
-}
+  extends ReadPairs<K, V>,
+    Pick<Writes<K, V>, 'name' | 'index' | 'containsMany'> {}
 export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
     Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'prefix' | 'first' | 'last'> {}
@@ -581,56 +583,20 @@ export class Snapshot {
  * any write to the table would be a conflict.
  */
 export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
-  extends Omit<
-      Pairs<K, V>,
-      'size' | 'memory' | 'clear' | 'entries' | 'keys' | 'values' | 'forEach' | typeof Symbol.iterator
-    >,
-    Pick<
-      Table<K, V>,
-      | 'name'
-      | 'index'
-      | 'insert'
-      | 'replace'
-      | 'upsert'
-      | 'take'
-      | 'insertMany'
-      | 'replaceMany'
-      | 'upsertMany'
-      | 'containsMany'
-      | 'incrementMany'
-      | 'compareAndSwapMany'
-    > {
+  extends Omit<Pairs<K, V>, 'size' | 'memory' | 'clear' | 'forEach' | Walks>,
+    Omit<Writes<K, V>, 'set'> {
   set(key: Input<K>, value: Input<V>): this
 }
+type Walks = 'entries' | 'keys' | 'values' | typeof Symbol.iterator
 export interface SortedTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends TransactionTable<K, V>,
-    Pick<
-      SortedTable<K, V>,
-      | 'scan'
-      | 'prefix'
-      | 'first'
-      | 'last'
-      | 'popFirst'
-      | 'popLast'
-      | 'deleteRange'
-      | 'deletePrefix'
-      | 'entries'
-      | 'keys'
-      | 'values'
-      | typeof Symbol.iterator
-    > {
+    Omit<SortedTable<K, V>, keyof Table | 'cursor'>,
+    Pick<ReadPairs<K, V>, Walks> {
   forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
 }
 
-type Timed =
-  | 'insert'
-  | 'replace'
-  | 'upsert'
-  | 'increment'
-  | 'insertMany'
-  | 'replaceMany'
-  | 'upsertMany'
-  | 'incrementMany'
+type TimedOne = 'insert' | 'replace' | 'upsert' | 'increment'
+type Timed = TimedOne | `${TimedOne}Many`
 /** A table whose pairs expire, in a transaction. */
 export interface ExpiringTransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends Omit<TransactionTable<K, V>, Timed | 'set'>,

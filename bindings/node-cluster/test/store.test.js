@@ -39,10 +39,7 @@ test('a table has codecs and remembers them', async () => {
   // Rounded as in a store of this process, whose type it has.
   assert.equal(typeof (await visits.increment(['bob', 2025, 7], 2 ** 53 - 1)), 'number')
   assert.equal(await visits.increment(['bob', 2025, 7], -(2n ** 53n) + 1n), 5n)
-  assert.deepEqual((await store.table('visits')).codecs, {
-    keys: 'tuple',
-    values: 'int',
-  })
+  assert.deepEqual((await store.table('visits')).codecs, { keys: 'tuple', values: 'int' })
   await assert.rejects(store.table('users', { values: 'int' }), { code: 'TWINDEX_WRONG_CODEC' })
   await assert.rejects(store.table('visits', { index: 'hash' }), { code: 'TWINDEX_WRONG_INDEX' })
   await assert.rejects(store.table('nobody', { create: false }), { code: 'TWINDEX_NO_TABLE' })

@@ -198,7 +198,7 @@ export class Cache extends CacheLike {
       {
         ...accessOf(handle, codecs, verbs),
         walk: (halves) => walkCache(this, handle, codecs, halves),
-        touch: (item, ttl) => native.cacheTouch(handle, codecs.keys.cross(item, KEY), ttl),
+        touch: (item, ttl) => native.cache.touch(handle, codecs.keys.cross(item, KEY), ttl),
         evicted: () => (native.takeEvicted(handle) === 0 ? [] : takeRows([codecs.keys, codecs.values, utf8])),
         begin: (item) => begin(handle, codecs, item),
       },
@@ -300,12 +300,12 @@ export class Cache extends CacheLike {
   }
 
   ttl(key) {
-    return native.cacheTtl(this.#handle, this.#key(key))
+    return native.cache.ttl(this.#handle, this.#key(key))
   }
 
   touch(key, ttl) {
     const lifetime = readTtl(ttl)
-    return this.#written(native.cacheTouch(this.#handle, this.#key(key), lifetime))
+    return this.#written(native.cache.touch(this.#handle, this.#key(key), lifetime))
   }
 
   increment(key, by = 1) {

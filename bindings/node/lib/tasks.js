@@ -24,7 +24,7 @@ async function race(work, { signal, progress }, gauge) {
     const stop = (cause) => reject(cause)
     if (signal !== undefined) stops.push(onAbort(signal, () => stop(signal.reason)))
     if (progress !== undefined) {
-      const report = () => progress({ pairs: native.gaugePairs(gauge), bytes: native.gaugeBytes(gauge) })
+      const report = () => progress(JSON.parse(native.readGauge(gauge)))
       const timer = setInterval(() => {
         try {
           report()

@@ -9,33 +9,35 @@ import { transact } from './shared/transaction.js'
 import { tracking } from './tasks.js'
 import { DOWN, UP } from './walk.js'
 
-const { transaction } = native
+const { joined, transaction } = native
+
+/** Frees a transaction and its tables. */
+function free({ handle, tables }) {
+  for (const table of tables) joined.free(table)
+  transaction.free(handle)
+}
 
 /** For those of functions that never end. */
-const forgotten = new FinalizationRegistry(transaction.free)
+const forgotten = new FinalizationRegistry(free)
 
 const tracker = tracking()
-const WRITES = [transaction.insert, transaction.replace, transaction.upsert]
+const WRITES = [joined.insert, joined.replace, joined.upsert]
 
-function verbsOf(handle, table, codecs) {
+function verbsOf(table, codecs) {
   const { keys, values } = codecs
   const cross = (item) => keys.cross(item, KEY)
-  const { keep, swap } = accessOf(handle, codecs, {
-    select: (_, key) => transaction.select(handle, table, key),
-    swap: (_, ...given) => transaction.swap(handle, table, ...given),
-  })
+  const { keep, swap } = accessOf(table, codecs, { select: joined.select, swap: joined.compareAndSwap })
   return {
     select: keep,
     swap,
-    write: (verb, item, value, ttl) =>
-      WRITES[verb](handle, table, cross(item), values.cross(value, VALUE), ttl),
-    delete: (item) => transaction.delete(handle, table, cross(item)),
-    increment: (item, by, ttl) => transaction.increment(handle, table, cross(item), by, ttl),
-    ttl: (item) => transaction.ttl(handle, table, cross(item)),
-    touch: (item, ttl) => transaction.touch(handle, table, cross(item), ttl),
+    write: (verb, item, value, ttl) => WRITES[verb](table, cross(item), values.cross(value, VALUE), ttl),
+    delete: (item) => joined.delete(table, cross(item)),
+    increment: (item, by, ttl) => joined.increment(table, cross(item), by, ttl),
+    ttl: (item) => joined.ttl(table, cross(item)),
+    touch: (item, ttl) => joined.touch(table, cross(item), ttl),
     range(range, limit, isDown) {
       const { from, low, to, high } = crossRange(range, keys)
-      transaction.range(handle, table, isDown ? DOWN : UP, limit, from, low, to, high)
+      joined.range(table, isDown ? DOWN : UP, limit, from, low, to, high)
       return takePairs(codecs)
     },
   }
@@ -44,23 +46,25 @@ function verbsOf(handle, table, codecs) {
 export function runTransaction(store, storeHandle, run, identify) {
   const begin = () => {
     const handle = transaction.begin(storeHandle)
+    const opened = { handle, tables: [] }
     const access = {
       open(name, options) {
         const { named, asked } = readNamed(name, options)
         const table = transaction.open(handle, ...asked)
+        opened.tables.push(table)
         const described = describe(name, named)
         const { keys, values } = described.codecs
-        transaction.see(handle, table, Number(keys.isBytes), Number(values.isBytes))
-        return { described, verbs: verbsOf(handle, table, described.codecs) }
+        joined.see(table, Number(keys.isBytes), Number(values.isBytes))
+        return { described, verbs: verbsOf(table, described.codecs) }
       },
       commit: () => transaction.commit(handle),
       hasConflict: () => transaction.hasConflict(handle),
       end() {
         forgotten.unregister(access)
-        transaction.free(handle)
+        free(opened)
       },
     }
-    forgotten.register(access, handle, access)
+    forgotten.register(access, opened, access)
     return access
   }
   return transact(store, begin, run, tracker, identify)

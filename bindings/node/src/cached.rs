@@ -15,6 +15,9 @@ pub(crate) struct Numbers(pub(crate) [Option<f64>; NAMES.len()]);
 
 const NAMES: [&str; 5] = ["capacity", "maxEntries", "ttl", "timeToIdle", "staleFor"];
 
+/// How long a pair lives: `None` is the cache's time to live, in a table for ever, and so is [`Duration::MAX`].
+pub(crate) type Ttl = Option<Duration>;
+
 /// A time that JavaScript gave; infinity is for ever.
 #[inline]
 #[expect(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is above zero")]

@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use napi_sys::{self as sys, Status};
+use serde_json::Value as Json;
+use twindex_cache::Ttl;
 
 use crate::encoding::Column;
 use crate::fault::{Answer, Fault};
 use crate::input::Input;
-use crate::js::{Failed, Js, Value, check};
+use crate::js::{Failed, Js, Made, Value, check};
 use crate::memory::Calls;
 use crate::state::State;
 
@@ -56,6 +58,18 @@ impl<'c> Call<'c> {
         is_there.then(|| self.string(position)).transpose()
     }
 
+    /// An argument that is a count; `lib/` has checked that it is one.
+    #[expect(clippy::cast_sign_loss, reason = "see above")]
+    pub(crate) fn count(&self, position: usize) -> Option<usize> {
+        self.js.get_f64(self.argument(position)).map(|count| count as usize)
+    }
+
+    /// What the function returns.
+    #[inline]
+    pub(crate) fn give(&self, result: impl Give) -> Answer<'c> {
+        Ok(result.give(self.js)?)
+    }
+
     /// All arguments, as far as there is room.
     pub(crate) fn all<'a>(&self, room: &'a mut [Value<'c>]) -> &'a [Value<'c>] {
         let mut count = room.len();
@@ -73,6 +87,47 @@ impl<'c> Call<'c> {
         }
         let passed = count.min(room.len());
         &room[..passed]
+    }
+}
+
+/// What a function can return.
+pub(crate) trait Give {
+    fn give(self, js: Js<'_>) -> Made<'_>;
+}
+
+macro_rules! gives {
+    ($($Type:ty: $this:ident, $js:ident => $made:expr;)*) => {
+        $(impl Give for $Type {
+            #[inline]
+            fn give($this, $js: Js<'_>) -> Made<'_> {
+                $made
+            }
+        })*
+    };
+}
+
+gives! {
+    (): self, _js => Ok(Value::UNDEFINED);
+    bool: self, js => js.boolean(self);
+    u32: self, js => js.u32(self);
+    usize: self, js => js.u64(self as u64);
+    u64: self, js => js.u64(self);
+    f64: self, js => js.f64(self);
+    &Json: self, js => js.json(self);
+    String: self, js => js.text(self.as_bytes()).unwrap_or_else(|| js.undefined());
+    // A sum, and whether JavaScript is to see a bigint.
+    (i64, bool): self, js => if self.1 { js.bigint(self.0) } else { js.i64(self.0) };
+    // How long a pair still lives: in milliseconds, `Infinity` where it does not expire, `undefined` where it is absent.
+    Ttl: self, js => match self {
+        Ttl::Absent => Ok(Value::UNDEFINED),
+        Ttl::Forever => js.f64(f64::INFINITY),
+        Ttl::Left(left) => js.f64(left.as_secs_f64() * 1000.0),
+    };
+}
+
+impl<T: Give> Give for Option<T> {
+    fn give(self, js: Js<'_>) -> Made<'_> {
+        self.map_or(Ok(Value::UNDEFINED), |there| there.give(js))
     }
 }
 

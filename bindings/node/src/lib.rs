@@ -19,9 +19,10 @@
 //!
 //! From the bottom up, where no file uses one that comes later: `notices`, `encoding`, `js`, `shared`, `inbox`, `cached`, `fault`,
 //! `slab`, `memory`, `crossing`, `input`, `results`, `staged`, `table`, `transacting`, `walk`, `gauge`, `feed`, `state`, `pairs`,
-//! `call`, `exports` with the functions, and `module`, which Node finds them by.
+//! `joined`, `call`, `exports` with the functions, and `module`, which Node finds them by.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
+#![allow(clippy::unit_arg, reason = "a function that gives nothing gives `()`")]
 
 mod cached;
 mod call;
@@ -33,6 +34,7 @@ mod feed;
 mod gauge;
 mod inbox;
 mod input;
+mod joined;
 mod js;
 mod memory;
 mod module;
@@ -47,69 +49,39 @@ mod table;
 mod transacting;
 mod walk;
 
-use std::sync::Arc;
-
-use twindex_durable::Batch;
-
 use cached::Cached;
 use call::Native;
-use exports::{batch, expiring, free, prepare, transaction, verbs};
-use feed::{Reader, Watching};
-use gauge::Gauge;
-use pairs::{DELETE, INSERT, REPLACE, UPSERT};
-use state::Computing;
+use exports::verbs::{OF_EXPIRING, of, of_pairs, of_table, timed};
+use exports::{batch, cache, changes, cli, prepare, scan, snapshot, store, task, transaction, verbs};
 use table::{Expiring, Table};
-use walk::{Cursor, Walk};
+use transacting::Joined;
 
-/// Functions by the names that they have in Rust: `open_store` is `openStore` in JavaScript.
-macro_rules! functions {
-    ($($module:ident: $($function:ident)*;)*) => {
-        &[$($((stringify!($function), exports::$module::$function as Native),)*)*]
-    };
-}
-
-/// Every function that `lib/native.js` finds, by the object that it is in. The lists of one object follow each other.
+/// Every function that `lib/native.js` finds, by the object that it is in. Names are as in Rust: `open_store` is `openStore` in
+/// JavaScript. The lists of one object follow each other.
 const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
-    (
-        "",
-        functions! {
-            store: open_store open_shared has_shared loaded_modules open_file load_bytes load_file close_store free_store
-                drop_table tables store_memory memory_limit set_memory_limit dump flush compact save_as refresh follow
-                position stats place_of file_of check recover;
-            task: open_gauge gauge_pairs gauge_bytes notices_behind;
-            changes: open_changes open_file_changes poll_changes poll_watch;
-            batch: open_batch batch_length batch_increment batch_expect commit;
-            cache: open_cache load_cache save_cache dump_cache has_shared_cache cache_label cache_figures cache_peek
-                cache_ttl cache_touch shrink_cache open_cache_walk take_evicted open_inbox keep_alive take_woken
-                begin_computation computation_stands end_computation fail_computation poll_computation;
-            verbs: open_table stage take;
-            scan: seek cursor_key cursor_value asc_next desc_next asc_next_many desc_next_many pair_value walk;
-            snapshot: open_snapshot open_snapshot_table snapshot_tables snapshot_position close_snapshot;
-            cli: run_command_line;
-        },
-    ),
-    (
-        "",
-        &[
-            ("prepare", prepare),
-            ("batch_insert", batch::write::<INSERT>),
-            ("batch_replace", batch::write::<REPLACE>),
-            ("batch_upsert", batch::write::<UPSERT>),
-            ("batch_delete", batch::write::<DELETE>),
-            ("free_batch", free::<Batch>),
-            ("free_changes", free::<Reader>),
-            ("free_computation", free::<Computing>),
-            ("free_cursor", free::<Cursor>),
-            ("free_gauge", free::<Arc<Gauge>>),
-            ("free_walk", free::<Walk>),
-            ("free_watch", free::<Watching>),
-        ],
-    ),
-    ("table", &verbs::of::<Table>()),
-    ("table", &verbs::of_table::<Table>()),
-    ("expiring", &verbs::of::<Expiring>()),
-    ("expiring", &verbs::of_table::<Expiring>()),
-    ("expiring", &expiring::FUNCTIONS),
-    ("cache", &verbs::of::<Cached>()),
-    ("transaction", &transaction::FUNCTIONS),
+    ("", &[("prepare", prepare)]),
+    ("", store::FUNCTIONS),
+    ("", task::FUNCTIONS),
+    ("", changes::FUNCTIONS),
+    ("", batch::FUNCTIONS),
+    ("", cache::FUNCTIONS),
+    ("", verbs::FUNCTIONS),
+    ("", scan::FUNCTIONS),
+    ("", snapshot::FUNCTIONS),
+    ("", cli::FUNCTIONS),
+    ("table", &of::<Table>()),
+    ("table", &of_pairs::<Table>()),
+    ("table", &of_table::<Table>()),
+    ("expiring", &of::<Expiring>()),
+    ("expiring", &timed::<Expiring>()),
+    ("expiring", &of_pairs::<Expiring>()),
+    ("expiring", &of_table::<Expiring>()),
+    ("expiring", OF_EXPIRING),
+    ("cache", &of::<Cached>()),
+    ("cache", &timed::<Cached>()),
+    ("cache", &of_pairs::<Cached>()),
+    ("joined", &of::<Joined>()),
+    ("joined", &timed::<Joined>()),
+    ("joined", transaction::OF_TABLES),
+    ("transaction", transaction::FUNCTIONS),
 ];

@@ -6,24 +6,16 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use log::kv::Key;
 use log::{LevelFilter, Log, Metadata, Record};
+use serde_json::{Value as Json, json};
 use twindex_durable::LOG_TARGET;
 
 /// So many are kept, for threads that have not asked yet.
 const KEPT: usize = 256;
 
-/// What happened to a file.
-#[derive(Clone)]
-pub(crate) struct Notice {
-    pub(crate) level: &'static str,
-    pub(crate) event: String,
-    pub(crate) path: String,
-    pub(crate) message: String,
-}
-
-/// The last ones, and how many there were before them.
+/// The last ones, as `{ event, level, message, path }`, and how many there were before them.
 struct Notices {
-    gone: u64,
-    kept: VecDeque<Notice>,
+    gone: usize,
+    kept: VecDeque<Json>,
 }
 
 static NOTICES: Mutex<Notices> = Mutex::new(Notices { gone: 0, kept: VecDeque::new() });
@@ -46,13 +38,15 @@ impl Log for Keeper {
         let value =
             |key| record.key_values().get(Key::from_str(key)).map_or(String::new(), |it| it.to_string());
         let level = if record.level() == log::Level::Error { "error" } else { "warn" };
-        let (event, path, message) = (value("event"), value("path"), record.args().to_string());
+        let notice = json!({
+            "event": value("event"), "level": level, "message": record.args().to_string(), "path": value("path"),
+        });
         let mut notices = notices();
         if notices.kept.len() == KEPT {
             notices.kept.pop_front();
             notices.gone += 1;
         }
-        notices.kept.push_back(Notice { level, event, path, message });
+        notices.kept.push_back(notice);
     }
 
     fn flush(&self) {}
@@ -68,9 +62,9 @@ pub(crate) fn keep() {
     });
 }
 
-/// How many there were so far, and those behind the first so many, as far as they are kept.
-pub(crate) fn behind(seen: u64) -> (u64, Vec<Notice>) {
-    let notices = notices();
-    let skip = usize::try_from(seen.saturating_sub(notices.gone)).unwrap_or(usize::MAX);
-    (notices.gone + notices.kept.len() as u64, notices.kept.iter().skip(skip).cloned().collect())
+/// `{ count, notices }`: how many there were so far, and those behind the first so many, as far as they are kept.
+pub(crate) fn behind(seen: usize) -> Json {
+    let Notices { gone, kept } = &*notices();
+    let new: Vec<_> = kept.iter().skip(seen.saturating_sub(*gone)).collect();
+    json!({ "count": gone + kept.len(), "notices": new })
 }

@@ -1,14 +1,11 @@
 //! What tables and caches have in common, for the functions that JavaScript sees.
 
-use std::time::Duration;
-
 use twindex::Write;
 use twindex_durable::{Watch, WatchOptions};
 
-use crate::cached::Cached;
+use crate::cached::{Cached, Ttl};
 use crate::fault::Fault;
 use crate::memory::collected;
-use crate::results::Results;
 use crate::staged::Staged;
 use crate::state::Thing;
 use crate::table::{Expiring, Table};
@@ -29,36 +26,36 @@ pub(crate) const fn write_of(verb: u8) -> Write {
     }
 }
 
-/// How long a pair lives: `None` is the cache's time to live, in a table for ever, and so is [`Duration::MAX`].
-pub(crate) type Ttl = Option<Duration>;
-type Done<'c, T = bool> = Result<T, Fault<'c>>;
+pub(crate) type Done<'c, T = bool> = Result<T, Fault<'c>>;
 
-/// What tables and caches have in common.
-pub(crate) trait Pairs: Thing {
+/// What tables, tables in transactions and caches have in common.
+pub(crate) trait Verbs: Thing {
     /// Whether a write may say how long its pair lives.
     const EXPIRES: bool;
     /// Whether a sum may say how long its pair lives, where it is a new one.
-    const SUMS_EXPIRE: bool = false;
+    const SUMS_EXPIRE: bool;
 
-    fn len(&self) -> usize;
-    fn clear<'c>(&self) -> Done<'c, ()>;
-    fn contains(&self, key: &[u8]) -> bool;
-    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()>;
+    fn select_with<'c>(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Done<'c, Option<()>>;
     fn increment<'c>(&self, key: &[u8], by: i64, ttl: Ttl) -> Done<'c, i64>;
     /// Does one of the verbs; `DELETE` takes no value.
     fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c>;
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c>;
+}
+
+/// Where pairs expire.
+pub(crate) trait Timed: Verbs {
+    fn ttl<'c>(&self, key: &[u8]) -> Done<'c, twindex_cache::Ttl>;
+    fn touch<'c>(&self, key: &[u8], ttl: Ttl) -> Done<'c>;
+}
+
+/// What tables and caches have in common.
+pub(crate) trait Pairs: Verbs {
+    fn len(&self) -> usize;
+    fn clear<'c>(&self) -> Done<'c, ()>;
+    fn contains(&self, key: &[u8]) -> bool;
     fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>>;
     /// Calls `read` with the value of each key.
-    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>));
-
-    /// Adds the value of each key to the results.
-    fn select_many(&self, keys: &[&[u8]], results: &mut Results) {
-        self.select_each(keys, |_, value| match value {
-            Some(value) => results.push(value),
-            None => results.push_absent(),
-        });
-    }
+    fn select_many(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>));
 }
 
 /// What tables have beyond that, whether their pairs stay or expire.
@@ -80,26 +77,13 @@ pub(crate) trait Tabular: Pairs {
 /// The verbs of a kind of table. `$for` is what its writes take of a time to live.
 macro_rules! tables {
     ($Table:ty, $expires:literal, $ttl:pat, ($($for:expr)?), ($($forever:expr)?), $cursor:path, $walk:path) => {
-        impl Pairs for $Table {
+        impl Verbs for $Table {
             const EXPIRES: bool = $expires;
             const SUMS_EXPIRE: bool = $expires;
 
-            fn len(&self) -> usize {
-                self.in_memory().len()
-            }
-
-            fn clear<'c>(&self) -> Done<'c, ()> {
-                Ok(self.live()?.clear()?)
-            }
-
             #[inline]
-            fn contains(&self, key: &[u8]) -> bool {
-                self.in_memory().contains(key)
-            }
-
-            #[inline]
-            fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-                self.in_memory().select_with(key, read)
+            fn select_with<'c>(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Done<'c, Option<()>> {
+                Ok(self.in_memory().select_with(key, read))
             }
 
             fn increment<'c>(&self, key: &[u8], by: i64, $ttl: Ttl) -> Done<'c, i64> {
@@ -119,6 +103,21 @@ macro_rules! tables {
             fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
                 Ok(self.live()?.compare_and_swap(key, expected, value $(, $forever)?)?)
             }
+        }
+
+        impl Pairs for $Table {
+            fn len(&self) -> usize {
+                self.in_memory().len()
+            }
+
+            fn clear<'c>(&self) -> Done<'c, ()> {
+                Ok(self.live()?.clear()?)
+            }
+
+            #[inline]
+            fn contains(&self, key: &[u8]) -> bool {
+                self.in_memory().contains(key)
+            }
 
             fn write_many<'c, const VERB: u8>(&self, staged: &Staged, $ttl: Ttl) -> Done<'c, Vec<bool>> {
                 let table = self.live()?;
@@ -128,7 +127,7 @@ macro_rules! tables {
                 Ok(table.write_many(write_of(VERB), &staged.pairs()? $(, $for)?)?)
             }
 
-            fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+            fn select_many(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
                 self.in_memory().select_many(keys, read);
             }
         }
@@ -185,26 +184,23 @@ macro_rules! tables {
 tables!(Table, false, _, (), (), Cursor::Plain, Way::Any);
 tables!(Expiring, true, ttl, (ttl), (None), Cursor::Expiring, Way::Unexpired);
 
-impl Pairs for Cached {
+impl Timed for Expiring {
+    fn ttl<'c>(&self, key: &[u8]) -> Done<'c, twindex_cache::Ttl> {
+        Ok(self.in_memory().ttl(key))
+    }
+
+    fn touch<'c>(&self, key: &[u8], ttl: Ttl) -> Done<'c> {
+        Ok(self.live()?.touch(key, ttl)?)
+    }
+}
+
+impl Verbs for Cached {
     const EXPIRES: bool = true;
-
-    fn len(&self) -> usize {
-        self.cache.len()
-    }
-
-    fn clear<'c>(&self) -> Done<'c, ()> {
-        self.cache.clear();
-        Ok(())
-    }
+    const SUMS_EXPIRE: bool = false;
 
     #[inline]
-    fn contains(&self, key: &[u8]) -> bool {
-        self.cache.contains(key)
-    }
-
-    #[inline]
-    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-        self.cache.get_with(key, read)
+    fn select_with<'c>(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Done<'c, Option<()>> {
+        Ok(self.cache.get_with(key, read))
     }
 
     fn increment<'c>(&self, key: &[u8], by: i64, _: Ttl) -> Done<'c, i64> {
@@ -225,6 +221,32 @@ impl Pairs for Cached {
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
         Ok(self.cache.compare_and_swap(key, expected, value)?)
     }
+}
+
+impl Timed for Cached {
+    fn ttl<'c>(&self, key: &[u8]) -> Done<'c, twindex_cache::Ttl> {
+        Ok(self.cache.ttl(key))
+    }
+
+    fn touch<'c>(&self, key: &[u8], ttl: Ttl) -> Done<'c> {
+        Ok(self.cache.touch(key, ttl)?)
+    }
+}
+
+impl Pairs for Cached {
+    fn len(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn clear<'c>(&self) -> Done<'c, ()> {
+        self.cache.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn contains(&self, key: &[u8]) -> bool {
+        self.cache.contains(key)
+    }
 
     fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>> {
         match VERB {
@@ -238,7 +260,7 @@ impl Pairs for Cached {
         }
     }
 
-    fn select_each(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+    fn select_many(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
         self.cache.get_many(keys, read);
     }
 }

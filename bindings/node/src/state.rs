@@ -24,7 +24,7 @@ use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
 use crate::staged::Staged;
 use crate::table::{Expiring, Table};
-use crate::transacting::Transacting;
+use crate::transacting::{Joined, Transacting};
 use crate::walk::{Cursor, Walk};
 
 /// What a thing was opened through, by number.
@@ -126,6 +126,7 @@ state! {
     computations: Computing,
     snapshots: Snapshot,
     transactions: Transacting,
+    joined: Joined,
     feeds: Reader,
     watches: Watching,
     gauges: Arc<Gauge>,
@@ -140,6 +141,11 @@ pub(crate) struct Prepared {
 impl State {
     pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
         self.stores.get(number).map(Shared::store)
+    }
+
+    /// A thing by its number.
+    pub(crate) fn thing<'c, T: Thing>(&mut self, number: u32) -> Result<&T, Fault<'c>> {
+        Ok(&T::all(self).0.get(number)?.thing)
     }
 
     /// Gives a thing a number.

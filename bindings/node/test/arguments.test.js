@@ -28,7 +28,9 @@ function refuse(calls, { right = [], more = [] } = {}) {
 const verbs = (names, given) => names.map((name) => (wrong) => table[name](...given(wrong)))
 
 test('many are an iterable, and pairs are pairs', () => {
-  const many = ['select', 'contains', 'delete', 'insert', 'increment', 'compareAndSwap'].map((it) => `${it}Many`)
+  const many = ['select', 'contains', 'delete', 'insert', 'increment', 'compareAndSwap'].map(
+    (it) => `${it}Many`,
+  )
   refuse(
     verbs(many, (wrong) => [wrong]),
     { right: WRONG.filter((value) => value?.[Symbol.iterator]), more: ['text'] },
@@ -138,7 +140,6 @@ test('only the store makes tables, and only a table makes cursors', () => {
     assert.throws(() => Table.prototype.insert.call(receiver, 'a', 'b'), TypeError)
   assert.throws(() => Cursor.prototype.scanAscNext.call(table), TypeError)
 })
-
 
 test('a closed store is closed, and so is all that came from it', async () => {
   // The vectors have every verb; here is what only JavaScript has.

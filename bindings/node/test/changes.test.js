@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { Changes, changes, open, openSync, Store } from 'twindex'
-import { code, newPath, remote } from './helpers.js'
+import { Changes, changes, openSync, Store } from 'twindex'
+import { code, newPath } from './helpers.js'
 
 /** All batches that are there. */
 async function all(feed) {
@@ -62,27 +62,6 @@ test('batches come whole, in order, as the codecs of their tables show them', as
   assert.equal(whole.position, undefined)
   assert.deepEqual(await all(whole), batches)
   assert.equal(whole.position, batches.at(-1).position)
-})
-
-test('a feed of a follower gives what its writer does, and ends a loop at a break', async () => {
-  const path = newPath()
-  const writer = await remote(path)
-  await writer.tell('set', 'ada', '0')
-  const copy = await open(path, { readOnly: true })
-  const feed = copy.changes()
-  const reading = (async () => {
-    const seen = []
-    for await (const { changes } of feed) {
-      seen.push(...changes.map(({ key, value }) => `${key}=${value}`))
-      if (seen.length === 3) return seen
-    }
-  })()
-  await writer.tell('set', 'ada', '1')
-  await writer.tell('both', 'x')
-  assert.deepEqual(await reading, ['ada=1', 'one=x', 'two=x'])
-  assert.deepEqual(await feed.next(), { value: undefined, done: true })
-  await writer.end()
-  await copy.close()
 })
 
 test('a position that is gone is an error that tells of the oldest', async () => {
@@ -230,21 +209,6 @@ test('a feed that is not waited for lets the process end, and with ref: false on
   await run(`await store.changes(undefined, { signal }).next().catch((error) => {
       if (error.name !== 'TimeoutError') throw error
     })`)
-})
-
-test('a feed waits so long and no longer', async () => {
-  const store = openSync(newPath())
-  const table = store.table('t')
-  const feed = store.changes()
-  assert.equal(await feed.wait(0), undefined)
-  assert.equal(await feed.wait(5), undefined)
-  const waiting = feed.wait()
-  table.set('a', '1')
-  assert.equal((await waiting).changes[0].key, 'a')
-  for (const wrong of [-1, Number.NaN, '1', null]) await assert.rejects(feed.wait(wrong), code('TYPE'))
-  feed.close()
-  assert.equal(await feed.wait(), undefined)
-  await store.close()
 })
 
 test('wrong arguments of a feed are refused', async () => {

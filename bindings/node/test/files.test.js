@@ -146,18 +146,6 @@ test('a store tells of itself and of its file', async () => {
   assert.throws(() => inMemory.saveSync(), code('NO_FILE'))
 })
 
-test('save writes the file, or a copy', async () => {
-  const [path, copy] = [newPath(), newPath()]
-  const store = openSync(path, { durability: 'none' })
-  const table = store.table('t').set('a', '1')
-  await store.save()
-  table.set('b', '2')
-  await store.save(copy)
-  assert.deepEqual([read(path).size, read(copy).size], [1, 2])
-  await store.close()
-  assert.equal(read(path).size, 2)
-})
-
 test('using and await using close a store', async () => {
   const path = newPath()
   const store = openSync(path, { durability: 'none' })

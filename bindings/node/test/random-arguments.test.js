@@ -2,17 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Batch, Cache, Cursor, check, open, openSync, recover, Store, Table, TwindexError } from 'twindex'
-import { code } from './helpers.js'
 
 const BYTES = Buffer.from('a')
-
-test('a path and the name of a shared store are text', () => {
-  const store = new Store()
-  for (const wrong of [42, 1n, true, null, {}, []]) {
-    assert.throws(() => new Store({ shared: wrong }), code('TYPE', { name: 'TypeError' }))
-    assert.throws(() => store.saveSync(wrong), code('TYPE', { name: 'TypeError' }))
-  }
-})
 
 test('what belongs to a store is not cloned', () => {
   const store = new Store()

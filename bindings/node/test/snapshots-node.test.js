@@ -5,14 +5,10 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, openSync, Store } from 'twindex'
 import { code, newPath, remote, thread } from './helpers.js'
-import { filled, testVerbs } from './suites/snapshots.js'
+import { filled } from './suites/snapshots.js'
 
 /** How much longer, and by how many threads, money is moved. */
 const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
-
-testVerbs('shared', () => new Store({ shared: 'snapshots' }))
-testVerbs('in a file', () => openSync(newPath()), openSync)
-testVerbs('in a file without a log', () => openSync(newPath(), { durability: 'none' }), openSync)
 
 test('a snapshot of a store without a file has no position, and a batch none of its tables', () => {
   const { store } = filled()

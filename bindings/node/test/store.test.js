@@ -150,13 +150,6 @@ test('a memory limit holds for loads', async () => {
   }
 })
 
-test('a table remembers its index, and a new one has a hash index', () => {
-  const store = sample()
-  assert.deepEqual([store.table('log').index, store.table('users').index], ['sorted', 'hash'])
-  assert.equal([...store.table('log').scan({ limit: 1 })].length, 1)
-  assert.equal(store.table('new').index, 'hash')
-})
-
 test('a handle that was closed never means another table', () => {
   const stores = Array.from({ length: 50 }, () => new Store())
   const tables = stores.map((store) => store.table('t'))

@@ -183,12 +183,7 @@ store.save('a.twx', {
   signal: AbortSignal.timeout(1),
   progress: ({ pairs }) => pairs,
 }) satisfies Promise<void>
-openSync('a.twx', {
-  durability: 'always',
-  readOnly: true,
-  existing: true,
-  memoryLimit: null,
-}) satisfies Store
+openSync('a.twx', { durability: 'always', readOnly: true, existing: true, memoryLimit: null }) satisfies Store
 open('a.twx', { progress: ({ bytes }) => bytes.toFixed() }) satisfies Promise<Store>
 check('a.twx').then((report) => report.damage.map(({ what }) => what)) satisfies Promise<string[]>
 recover('a', 'b').then((recovery) => recovery.tables.map(({ name }) => name)) satisfies Promise<string[]>

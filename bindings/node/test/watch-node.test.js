@@ -4,43 +4,10 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { openSync, Store } from 'twindex'
-import { code, here, newPath, thread } from './helpers.js'
+import { Store } from 'twindex'
+import { code, here, thread } from './helpers.js'
 
 const put = (table, key, value) => ({ kind: 'put', table, key, value })
-
-/** What is there by now. */
-function there(watch) {
-  const changes = []
-  for (let change = watch.poll(); change !== undefined; change = watch.poll()) changes.push(change)
-  return changes
-}
-
-test('changes come as the table shows them, and end with it', async () => {
-  for (const store of [new Store(), openSync(newPath()), openSync(newPath(), { durability: 'none' })]) {
-    const users = store.table('users', { index: 'sorted', keys: 'tuple', values: 'json' })
-    const watch = users.watch(['é'], { capacity: 1 << 20 })
-    const every = users.watch()
-    users.set(['é', 1], { born: 1815 }).set(['z'], 1)
-    store.batch((batch) => batch.set(users, ['é', 2], null).delete(users, ['é', 1]))
-    store.transaction((tx) => tx.table('users').set(['é', 3], 3))
-    users.clear()
-    store.dropTable('users')
-    const changes = []
-    for await (const change of watch) changes.push(change)
-    assert.deepEqual(changes, [
-      put('users', ['é', 1], { born: 1815 }),
-      put('users', ['é', 2], null),
-      { kind: 'delete', table: 'users', key: ['é', 1] },
-      put('users', ['é', 3], 3),
-      { kind: 'clear', table: 'users' },
-      { kind: 'drop', table: 'users' },
-    ])
-    assert.equal(there(every).length, 7)
-    assert.deepEqual(await every.next(), { value: undefined, done: true })
-    await store.close()
-  }
-})
 
 test('a watch gives what came before its store was closed', async () => {
   const store = new Store()

@@ -43,7 +43,8 @@ test('waiting ends at a time, a signal, close and a break', async () => {
   const users = new Store().table('users')
   const abort = new AbortController()
   const watch = users.watch('', { signal: abort.signal })
-  assert.equal(await watch.wait(1), undefined)
+  assert.deepEqual([await watch.wait(0), await watch.wait(1)], [undefined, undefined])
+  for (const wrong of [-1, Number.NaN, '1', null]) await assert.rejects(watch.wait(wrong), code('TYPE'))
   const waiting = [watch.next(), watch.wait(60_000), watch.next()]
   users.set('a', '1').set('b', '1')
   assert.equal((await waiting[0]).value.key, 'a')

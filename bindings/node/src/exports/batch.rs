@@ -4,27 +4,50 @@
 use twindex_durable::{Batch, Result};
 
 use super::verbs::booleans;
-use crate::call::Call;
+use crate::call::{Call, Native};
 use crate::crossing::Region;
 use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
-use crate::js::Value;
 use crate::pairs::{DELETE, INSERT, REPLACE, UPSERT};
 use crate::state::{Parts, State};
 use crate::table::Table;
 
-/// `openBatch(store)`: the number of a batch.
-pub(crate) fn open_batch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = call.number(0);
-    let batch = state.store(store)?.batch();
-    Ok(call.js.u32(state.add(store, Encodings::default(), batch)?)?)
-}
-
-/// `batchLength(batch)`: the number of writes in it.
-pub(crate) fn batch_length<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))?)
-}
+pub(crate) const FUNCTIONS: &[(&str, Native)] = &[
+    // `openBatch(store)`: the number of a batch.
+    ("open_batch", |call, state| {
+        let store = call.number(0);
+        let batch = state.store(store)?.batch();
+        call.give(state.add(store, Encodings::default(), batch)?)
+    }),
+    ("free_batch", super::free::<Batch>),
+    // `batchLength(batch)`: the number of writes in it.
+    ("batch_length", |call, state| {
+        call.give(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))
+    }),
+    // `batchInsert(batch, table, key, value)`, `batchReplace`, `batchUpsert` and, without a value, `batchDelete`
+    ("batch_insert", write::<INSERT>),
+    ("batch_replace", write::<REPLACE>),
+    ("batch_upsert", write::<UPSERT>),
+    ("batch_delete", write::<DELETE>),
+    // `batchIncrement(batch, table, key, by)`
+    ("batch_increment", |call, state| {
+        let (by, _) = amount(call.js, call.argument(3))?;
+        add(call, state, false, |batch, table, key, _| batch.increment(table, key, by))
+    }),
+    // `batchExpect(batch, table, key, value)`: `undefined` for absent.
+    ("batch_expect", |call, state| {
+        let has_value = !call.js.is_nothing(call.argument(3));
+        add(call, state, has_value, |batch, table, key, value| {
+            batch.expect(table, key, has_value.then_some(value))
+        })
+    }),
+    // `commit(batch)`: whether each took effect. The batch is used up.
+    ("commit", |call, state| {
+        let batch = state.batches.close(call.number(0)).ok_or_else(Fault::closed)?;
+        booleans(call.js, &batch.thing.commit()?)
+    }),
+];
 
 fn add<'c>(
     call: &Call<'c>,
@@ -42,36 +65,14 @@ fn add<'c>(
     let State { batches, tables, input, .. } = state;
     let batch = batches.get_mut(call.number(0))?;
     let table = tables.get(call.number(1))?;
-    add(&mut batch.thing, table.thing.live()?, &input.key, &input.value)?;
-    Ok(Value::UNDEFINED)
+    call.give(add(&mut batch.thing, table.thing.live()?, &input.key, &input.value)?)
 }
 
-/// `batchInsert(batch, table, key, value)`, `batchReplace`, `batchUpsert` and, without a value, `batchDelete`
-pub(crate) fn write<'c, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn write<'c, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     add(call, state, VERB != DELETE, |batch, table, key, value| match VERB {
         INSERT => batch.insert(table, key, value),
         REPLACE => batch.replace(table, key, value),
         UPSERT => batch.upsert(table, key, value),
         _ => batch.delete(table, key),
     })
-}
-
-/// `batchIncrement(batch, table, key, by)`
-pub(crate) fn batch_increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (by, _) = amount(call.js, call.argument(3))?;
-    add(call, state, false, |batch, table, key, _| batch.increment(table, key, by))
-}
-
-/// `batchExpect(batch, table, key, value)`: `undefined` for absent.
-pub(crate) fn batch_expect<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let has_value = !call.js.is_nothing(call.argument(3));
-    add(call, state, has_value, |batch, table, key, value| {
-        batch.expect(table, key, has_value.then_some(value))
-    })
-}
-
-/// `commit(batch)`: whether each took effect. The batch is used up.
-pub(crate) fn commit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let batch = state.batches.close(call.number(0)).ok_or_else(Fault::closed)?;
-    booleans(call.js, &batch.thing.commit()?)
 }

@@ -4,7 +4,6 @@ pub(crate) mod batch;
 pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod cli;
-pub(crate) mod expiring;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod store;
@@ -16,7 +15,7 @@ use crate::call::Call;
 use crate::crossing::{Crossing, Region};
 use crate::fault::{Answer, Fault};
 use crate::js::Value;
-use crate::pairs::Pairs;
+use crate::pairs::Verbs;
 use crate::state::{Parts, Prepared, State, Thing};
 
 /// `prepare(raise)`: takes the function that makes errors, `(code, message, details, value?) => Error`, and returns the
@@ -36,7 +35,7 @@ pub(crate) fn free<'c, T: Thing>(call: &Call<'c>, state: &mut State) -> Answer<'
 
 /// The table or cache, with the key in `input.key`.
 #[inline]
-fn keyed<'c, 's, T: Pairs>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s, T>, Fault<'c>> {
+fn keyed<'c, 's, T: Verbs>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s, T>, Fault<'c>> {
     state.input.ask(call.js, Region::Key, call.argument(1));
     let mut parts = state.parts::<T>(call.number(0))?;
     parts.settle_key(call.js, call.argument(1))?;

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use twindex::prefix_range;
 
-use crate::call::Call;
+use crate::call::{Call, Native};
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{BLOCK_ITEMS, Column, Encoding, Encodings};
 use crate::fault::{Answer, Fault};
@@ -71,63 +71,76 @@ pub(super) fn end<'c, T: Tabular, const LAST: bool, const POPS: bool>(
         Halves::BOTH.push(results, key, value);
     }
     results.check()?;
-    Ok(call.js.usize(results.len())?)
+    call.give(results.len())
 }
 
 /// `deleteRange(table, from, low, to, high)`: how many pairs there were.
 pub(super) fn delete_range<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = state.parts::<T>(call.number(0))?;
     let range = range(call, (input, crossing), table.encodings.keys, 1)?;
-    Ok(call.js.usize(table.thing.delete_range(range)?)?)
+    call.give(table.thing.delete_range(range)?)
 }
 
-// --- cursors
+// --- cursors and walks
+
+pub(crate) const FUNCTIONS: &[(&str, Native)] = &[
+    ("free_cursor", super::free::<Cursor>),
+    // `seek(cursor, key)`: moves before the first pair from a key on.
+    ("seek", |call, state| {
+        let (cursors, Tools { input, prepared, .. }) = Cursor::all(state);
+        let cursor = cursors.get_mut(call.number(0))?;
+        let crossing = &prepared.as_ref().ok_or_else(Fault::bug)?.crossing;
+        let keys = (Column::Key, cursor.encodings.keys);
+        input.read(call.js, crossing, Region::Key, keys, call.argument(1))?;
+        call.give(cursor.thing.seek(&input.key))
+    }),
+    // `cursorKey(cursor)`: the key of the pair that it is on, see [`single`], or `undefined`.
+    ("cursor_key", |call, state| {
+        let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
+        optional(call.js, crossing, Column::Key, cursor.encodings.keys, cursor.thing.key())
+    }),
+    // `cursorValue(cursor)`: the value that this key has now, or `undefined`.
+    ("cursor_value", |call, state| {
+        let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
+        let value = cursor.thing.value();
+        optional(call.js, crossing, Column::Value, cursor.encodings.values, value.as_deref())
+    }),
+    // `ascNext(cursor)`: the next pair as one string, with the length of the key in the first word behind the crossing buffer; or the
+    // key alone, and `pairValue` has its value. `descNext(cursor)`: the same downwards.
+    ("asc_next", |call, state| step(call, state, Cursor::scan_asc_next)),
+    ("desc_next", |call, state| step(call, state, Cursor::scan_desc_next)),
+    // `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
+    ("pair_value", |call, state| {
+        let values = state.cursors.get(call.number(0))?.encodings.values;
+        let mut value = std::mem::take(&mut state.pair_value);
+        let answer = single(call.js, state.crossing()?, Column::Value, values, &value);
+        trim(&mut value);
+        state.pair_value = value;
+        answer
+    }),
+    // `ascNextMany(cursor, limit, collect)`, `descNextMany`: a block of at most `limit` pairs.
+    ("asc_next_many", |call, state| steps(call, state, false)),
+    ("desc_next_many", |call, state| steps(call, state, true)),
+    ("free_walk", super::free::<Walk>),
+    // `walk(walk, collect)`: the next block.
+    ("walk", |call, state| {
+        let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0))?;
+        state.results.begin(*encodings, walk.halves.columns());
+        let is_more = walk.fill(&mut state.results);
+        take_block(call, state, 1, if is_more { More::Elsewhere } else { More::Nothing })
+    }),
+];
 
 /// `openCursor(table, from, low, to, high)`: the number of a cursor.
 pub(super) fn open_cursor<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cursor = cursor::<T>(call, state, 1)?;
-    Ok(call.js.u32(state.cursors.add(cursor).map_err(|_| refused())?)?)
-}
-
-/// `seek(cursor, key)`: moves before the first pair from a key on.
-pub(crate) fn seek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (cursors, Tools { input, prepared, .. }) = Cursor::all(state);
-    let cursor = cursors.get_mut(call.number(0))?;
-    let crossing = &prepared.as_ref().ok_or_else(Fault::bug)?.crossing;
-    let keys = (Column::Key, cursor.encodings.keys);
-    input.read(call.js, crossing, Region::Key, keys, call.argument(1))?;
-    cursor.thing.seek(&input.key);
-    Ok(Value::UNDEFINED)
-}
-
-/// `cursorKey(cursor)`: the key of the pair that it is on, see [`single`], or `undefined`.
-pub(crate) fn cursor_key<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
-    optional(call.js, crossing, Column::Key, cursor.encodings.keys, cursor.thing.key())
-}
-
-/// `cursorValue(cursor)`: the value that this key has now, or `undefined`.
-pub(crate) fn cursor_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table: cursor, crossing, .. } = state.parts::<Cursor>(call.number(0))?;
-    let value = cursor.thing.value();
-    optional(call.js, crossing, Column::Value, cursor.encodings.values, value.as_deref())
+    call.give(state.cursors.add(cursor).map_err(|_| refused())?)
 }
 
 /// A pair of strings of up to so many bytes crosses as one string. Keeping one of the two keeps both.
 const PAIR_BYTES: usize = 1 << 10;
 /// What stands for the length of the key where only that crosses.
 const NO_PAIR: u32 = u32::MAX;
-
-/// `ascNext(cursor)`: the next pair as one string, with the length of the key in the first word behind the crossing buffer;
-/// or the key alone, and `pairValue` has its value.
-pub(crate) fn asc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    step(call, state, Cursor::scan_asc_next)
-}
-
-/// `descNext(cursor)`: the same downwards.
-pub(crate) fn desc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    step(call, state, Cursor::scan_desc_next)
-}
 
 type Step = fn(&mut Cursor) -> Option<(&[u8], &[u8])>;
 
@@ -154,26 +167,6 @@ fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
     single(call.js, crossing, Column::Key, encodings.keys, &input.key)
 }
 
-/// `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
-pub(crate) fn pair_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let values = state.cursors.get(call.number(0))?.encodings.values;
-    let mut value = std::mem::take(&mut state.pair_value);
-    let answer = single(call.js, state.crossing()?, Column::Value, values, &value);
-    trim(&mut value);
-    state.pair_value = value;
-    answer
-}
-
-/// `ascNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
-pub(crate) fn asc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, false)
-}
-
-/// `descNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
-pub(crate) fn desc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, true)
-}
-
 fn steps<'c>(call: &Call<'c>, state: &mut State, is_down: bool) -> Answer<'c> {
     let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
     let cursor = state.cursors.get_mut(call.number(0))?;
@@ -194,21 +187,18 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More
     taken
 }
 
-// --- walks
-
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
-#[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
 pub(super) fn open_walk<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
-    let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
+    let left = call.count(3).unwrap_or(usize::MAX);
     let way = match call.number(2) {
         0 => state.parts::<T>(call.number(0))?.table.thing.walk(),
         way => Way::Along(cursor::<T>(call, state, 4)?.thing, way == DOWN),
     };
     let table = state.parts::<T>(call.number(0))?.table;
     let (owner, encodings) = (table.owner, table.encodings);
-    Ok(call.js.u32(state.add(owner, encodings, Walk::new(way, halves, left))?)?)
+    call.give(state.add(owner, encodings, Walk::new(way, halves, left))?)
 }
 
 /// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
@@ -225,12 +215,4 @@ pub(super) fn scan_block<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> 
         More::Nothing
     };
     take_block(call, state, 3, more)
-}
-
-/// `walk(walk, collect)`: the next block.
-pub(crate) fn walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0))?;
-    state.results.begin(*encodings, walk.halves.columns());
-    let is_more = walk.fill(&mut state.results);
-    take_block(call, state, 1, if is_more { More::Elsewhere } else { More::Nothing })
 }

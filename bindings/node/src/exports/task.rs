@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use twindex_durable::{Error, Recovery, Report, Torn};
 
 use crate::cached::Cached;
-use crate::call::{Call, revisit};
+use crate::call::{Call, Native, revisit};
 use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
 use crate::feed::Block;
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
 }
 
 /// What is to be done, on any thread.
-pub(crate) type Task = Box<dyn FnOnce() -> Result<Outcome, Refusal> + Send>;
+type Task = Box<dyn FnOnce() -> Result<Outcome, Refusal> + Send>;
 
 /// A task on another thread.
 struct Job {
@@ -49,14 +49,19 @@ struct Job {
 }
 
 /// Does the task: with `is_later` the answer is a promise.
-pub(crate) fn run<'c>(js: Js<'c>, state: &mut State, is_later: bool, task: Task) -> Answer<'c> {
+pub(crate) fn run<'c>(
+    js: Js<'c>,
+    state: &mut State,
+    is_later: bool,
+    task: impl FnOnce() -> Result<Outcome, Refusal> + Send + 'static,
+) -> Answer<'c> {
     if !is_later {
         return answer(js, state, task()?);
     }
     let name = js.text(b"twindex").unwrap_or_else(|| js.undefined())?;
     let (deferred, promise) = js.promise()?;
-    let job =
-        Box::into_raw(Box::new(Job { work: ptr::null_mut(), task: Some(task), outcome: None, deferred }));
+    let task: Option<Task> = Some(Box::new(task));
+    let job = Box::into_raw(Box::new(Job { work: ptr::null_mut(), task, outcome: None, deferred }));
     // SAFETY: `name` is of the running call, `execute` and `complete` take what `job` points to, which has the place for
     // the answer.
     let created = check(unsafe {
@@ -165,40 +170,22 @@ pub(super) fn torn(torn: Option<Torn>) -> Option<Json> {
     torn.map(|torn| json!({ "offset": torn.offset, "bytes": torn.bytes }))
 }
 
-// --- what happened in the background
-
-/// `noticesBehind(count)`: `{ count, notices }` as JSON: how many there were in this process, and those behind the first so
-/// many.
-#[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "it is a count of ours")]
-pub(crate) fn notices_behind<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
-    let seen = call.js.get_f64(call.argument(0)).unwrap_or_default() as u64;
-    let (count, notices) = notices::behind(seen);
-    let notices = notices.iter().map(|notice| {
-        json!({
-            "event": notice.event, "level": notice.level, "message": notice.message, "path": notice.path,
-        })
-    });
-    Ok(call.js.json(&json!({ "count": count, "notices": notices.collect::<Vec<_>>() }))?)
-}
-
-// --- how far a task has come
-
 /// The gauge in an argument, or one that nobody looks at.
 pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gauge> {
     state.gauges.get(call.number(position)).map(|of| Arc::clone(&of.thing)).unwrap_or_default()
 }
 
-/// `openGauge()`: the number of a gauge.
-pub(crate) fn open_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.u32(state.add(NONE, Encodings::default(), Arc::<Gauge>::default())?)?)
-}
-
-/// `gaugePairs(gauge)`: the pairs that the task has come past.
-pub(crate) fn gauge_pairs<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.u64(gauge(call, state, 0).pairs.load(Relaxed))?)
-}
-
-/// `gaugeBytes(gauge)`: the bytes that the task has come past.
-pub(crate) fn gauge_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.u64(gauge(call, state, 0).bytes.load(Relaxed))?)
-}
+pub(crate) const FUNCTIONS: &[(&str, Native)] = &[
+    // `openGauge()`: the number of a gauge, which shows how far a task has come.
+    ("open_gauge", |call, state| {
+        call.give(state.add(NONE, Encodings::default(), Arc::<Gauge>::default())?)
+    }),
+    ("free_gauge", super::free::<Arc<Gauge>>),
+    // `readGauge(gauge)`: `{ pairs, bytes }` as JSON.
+    ("read_gauge", |call, state| {
+        let gauge = gauge(call, state, 0);
+        call.give(&json!({ "pairs": gauge.pairs.load(Relaxed), "bytes": gauge.bytes.load(Relaxed) }))
+    }),
+    // `noticesBehind(count)`: `{ count, notices }` as JSON: how many there were in this process, and those behind the first so many.
+    ("notices_behind", |call, _| call.give(&notices::behind(call.count(0).unwrap_or_default()))),
+];

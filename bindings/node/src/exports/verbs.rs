@@ -1,5 +1,5 @@
 //! The verbs of tables and caches. JavaScript finds those of tables in `native.table`, of tables whose pairs expire in
-//! `native.expiring`, and of caches in `native.cache`. Their first argument is the number of a table or cache. Where pairs expire,
+//! `native.expiring`, of tables in transactions in `native.joined`, and of caches in `native.cache`. Their first argument is the number of a table or cache. Where pairs expire,
 //! writes have a time to live behind the value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
 //!
 //! A verb on many pairs is `begin`, then `stage` as often as it takes, then the verb, which works on what was staged. So all
@@ -9,7 +9,7 @@ use twindex::{IndexKind, TableOptions};
 use twindex_durable::{AnyTable, Store};
 
 use super::{changes, free, keyed, scan};
-use crate::cached::duration;
+use crate::cached::{Ttl, duration};
 use crate::call::{Call, Native};
 use crate::crossing::Region;
 use crate::encoding::{BLOCK_ITEMS, Column, Encoding, Encodings};
@@ -17,44 +17,184 @@ use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::{Js, Value};
 use crate::memory::collected;
-use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Tabular, Ttl, UPSERT};
+use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, Tabular, Timed, UPSERT, Verbs};
 use crate::results::{More, Results, optional, single};
 use crate::staged::Staged;
 use crate::state::{Of, Parts, State};
 use crate::table::{Expiring, Table};
 
-/// The functions of either kind.
-pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
+pub(crate) const FUNCTIONS: &[(&str, Native)] = &[
+    // `openTable(store, name, index, keys, values, default, create, expires)`: the number of a table, and what `tell` leaves. What is
+    // `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
+    ("open_table", |call, state| {
+        let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
+        let expires = (!call.js.is_nothing(call.argument(7))).then(|| call.flag(7));
+        let table = wanted.open(state.store(owner)?, &default, call.flag(6), expires)?;
+        tell_any(&table, &mut state.results);
+        call.give(match table {
+            AnyTable::Plain(table) => state.add(owner, Encodings::default(), Table::from(table)),
+            AnyTable::Expiring(table) => state.add(owner, Encodings::default(), Expiring::from(table)),
+        }?)
+    }),
+    // `stage(bytes, ...items)`: an item that is bytes is passed as its length, and `bytes` has them one after the other.
+    ("stage", |call, state| {
+        let mut room = [Value::UNDEFINED; 1 + BLOCK_ITEMS];
+        let [bytes, items @ ..] = call.all(&mut room) else { return Ok(Value::UNDEFINED) };
+        let bytes = call.js.get_bytes(*bytes).unwrap_or_default();
+        // Only what is whole comes back.
+        let mut staged = std::mem::take(&mut state.staged);
+        staged.add(call.js, &mut state.input, bytes, items)?;
+        state.staged = staged;
+        Ok(Value::UNDEFINED)
+    }),
+    // `take(collect)`: the next block of the results.
+    ("take", |call, state| {
+        let State { results, prepared, .. } = state;
+        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
+        let taken = results.take(call.js, crossing, call.argument(0), More::Held);
+        if results.is_taken() {
+            results.clear();
+        }
+        taken
+    }),
+];
+
+/// The functions of every kind of table and of caches.
+pub(crate) const fn of<T: Verbs>() -> [(&'static str, Native); 9] {
     [
-        ("see", see::<T>),
+        // `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
+        ("see", |call, state| {
+            let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
+            let encodings = Encodings { keys: encoding(1), values: encoding(2) };
+            T::all(state).0.get_mut(call.number(0))?.encodings = encodings;
+            Ok(Value::UNDEFINED)
+        }),
         ("free", free::<T>),
-        ("size", size::<T>),
-        ("clear", clear::<T>),
+        // `insert(table, key, value)`, `replace` and `upsert`: whether it took effect.
         ("insert", write::<T, INSERT>),
         ("replace", write::<T, REPLACE>),
         ("upsert", write::<T, UPSERT>),
-        ("delete", delete::<T>),
-        ("select", select::<T>),
-        ("contains", contains::<T>),
-        ("increment", increment::<T>),
-        ("compare_and_swap", compare_and_swap::<T>),
-        ("begin", begin::<T>),
+        // `delete(table, key)`: whether it took effect.
+        ("delete", |call, state| {
+            let parts = keyed::<T>(call, state)?;
+            call.give(parts.table.thing.write::<DELETE>(&parts.input.key, &[], None)?)
+        }),
+        // `select(table, key)`: the value, see [`single`], or `undefined`.
+        ("select", |call, state| {
+            let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+            let (key, out) = (&input.key, &mut input.value);
+            out.clear();
+            // Copied first: making a JavaScript value may collect garbage, and the engine is not to wait for that.
+            match table.thing.select_with(key, |value| out.extend_from_slice(value))? {
+                Some(()) => single(call.js, crossing, Column::Value, table.encodings.values, out),
+                None => Ok(Value::UNDEFINED),
+            }
+        }),
+        // `increment(table, key, by, ttl)`: the sum, a number or a bigint like `by`. Caches take no `ttl`.
+        ("increment", |call, state| {
+            let parts = keyed::<T>(call, state)?;
+            let (by, is_bigint) = amount(call.js, call.argument(2))?;
+            let sum = parts.table.thing.increment(&parts.input.key, by, sum_lifetime::<T>(call, 3))?;
+            call.give((sum, is_bigint))
+        }),
+        // `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
+        ("compare_and_swap", |call, state| {
+            let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+            let values = (Column::Value, table.encodings.values);
+            let mut read =
+                |region, at| input.read_present(call.js, crossing, region, values, call.argument(at));
+            let (has_expected, has_value) = (read(Region::Expected, 2)?, read(Region::Value, 3)?);
+            let expected = has_expected.then_some(input.expected.as_slice());
+            let value = has_value.then_some(input.value.as_slice());
+            call.give(table.thing.swap(&input.key, expected, value)?)
+        }),
+    ]
+}
+
+/// Those that there are beyond these where pairs expire.
+pub(crate) const fn timed<T: Timed>() -> [(&'static str, Native); 2] {
+    [
+        // `ttl(table, key)`: in milliseconds, `Infinity` where the pair does not expire, `undefined` where it is absent.
+        ("ttl", |call, state| {
+            let parts = keyed::<T>(call, state)?;
+            call.give(parts.table.thing.ttl(&parts.input.key)?)
+        }),
+        // `touch(table, key, ttl)`: whether the key was there.
+        ("touch", |call, state| {
+            let parts = keyed::<T>(call, state)?;
+            call.give(parts.table.thing.touch(&parts.input.key, ttl(call, 2))?)
+        }),
+    ]
+}
+
+/// Those that there are beyond these in tables of stores and snapshots and in caches.
+pub(crate) const fn of_pairs<T: Pairs>() -> [(&'static str, Native); 9] {
+    [
+        // `size(table)`: the number of pairs.
+        ("size", |call, state| call.give(state.thing::<T>(call.number(0))?.len())),
+        ("clear", |call, state| call.give(state.thing::<T>(call.number(0))?.clear()?)),
+        // `contains(table, key)`
+        ("contains", |call, state| {
+            let parts = keyed::<T>(call, state)?;
+            call.give(parts.table.thing.contains(&parts.input.key))
+        }),
+        // `begin(table, shape)`
+        ("begin", |call, state| {
+            let number = call.number(0);
+            let encodings = T::all(state).0.get(number)?.encodings;
+            call.give(state.staged.begin(number, encodings, call.number(1)))
+        }),
+        // `insertMany(ttl)`, `replaceMany`, `upsertMany` and `deleteMany`: whether each took effect.
         ("insert_many", write_many::<T, INSERT>),
         ("replace_many", write_many::<T, REPLACE>),
         ("upsert_many", write_many::<T, UPSERT>),
         ("delete_many", write_many::<T, DELETE>),
-        ("select_many", select_many::<T>),
+        // `selectMany()`: the number of results to take.
+        ("select_many", |call, state| {
+            call.give(run::<T, _>(state, |of, staged, results| {
+                results.begin(of.encodings, &[Column::Value]);
+                of.thing.select_many(&staged.keys()?, |_, value| match value {
+                    Some(value) => results.push(value),
+                    None => results.push_absent(),
+                });
+                results.check()?;
+                Ok(results.len())
+            })?)
+        }),
     ]
 }
 
-/// The functions that tables have beyond these.
+/// The functions that tables have beyond all of these.
 pub(crate) const fn of_table<T: Tabular>() -> [(&'static str, Native); 14] {
     [
-        ("memory", memory::<T>),
-        ("take_pair", take_pair::<T>),
-        ("contains_many", contains_many::<T>),
-        ("increment_many", increment_many::<T>),
-        ("compare_and_swap_many", compare_and_swap_many::<T>),
+        // `memory(table)`: in bytes.
+        ("memory", |call, state| call.give(state.thing::<T>(call.number(0))?.memory())),
+        // `takePair(table, key)`: removes a pair; its value, see [`single`], or `undefined`.
+        ("take_pair", |call, state| {
+            let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+            let value = table.thing.take(&input.key)?;
+            optional(call.js, crossing, Column::Value, table.encodings.values, value.as_deref())
+        }),
+        // `containsMany()`
+        ("contains_many", |call, state| {
+            let found = run::<T, _>(state, |of, staged, _| Ok(of.thing.contains_many(&staged.keys()?)))?;
+            booleans(call.js, &found)
+        }),
+        // `incrementMany(ttl)`: the number of results to take.
+        ("increment_many", |call, state| {
+            let ttl = sum_lifetime::<T>(call, 0);
+            call.give(run::<T, _>(state, |of, staged, results| {
+                results.begin(Encodings::default(), &[]);
+                let sums = of.thing.increment_many(staged, ttl)?;
+                results.set_sums(sums.into_iter().zip(staged.bigints()));
+                results.check()?;
+                Ok(results.len())
+            })?)
+        }),
+        // `compareAndSwapMany()`: whether each was as expected.
+        ("compare_and_swap_many", |call, state| {
+            booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.swap_many(staged))?)
+        }),
         ("first", scan::end::<T, false, false>),
         ("last", scan::end::<T, true, false>),
         ("pop_first", scan::end::<T, false, true>),
@@ -67,7 +207,16 @@ pub(crate) const fn of_table<T: Tabular>() -> [(&'static str, Native); 14] {
     ]
 }
 
-// --- the things themselves
+/// What only tables whose pairs expire have.
+pub(crate) const OF_EXPIRING: &[(&str, Native)] = &[
+    // `removeExpired(table, limit)`: how many pairs that were.
+    ("remove_expired", |call, state| {
+        let table = state.thing::<Expiring>(call.number(0))?;
+        call.give(table.live()?.remove_expired(call.count(1).unwrap_or_default())?)
+    }),
+];
+
+// --- how a table is opened
 
 /// A table by name, with the index and codecs that it is asked for with.
 pub(super) struct Wanted {
@@ -123,58 +272,21 @@ pub(super) fn tell_any(table: &AnyTable, results: &mut Results) {
     }
 }
 
-/// `openTable(store, name, index, keys, values, default, create, expires)`: the number of a table, and what `tell` leaves. What is `undefined` a table that is there keeps, and a new one has a hash index and the codec `default`.
-pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (wanted, default, owner) = (Wanted::read(call)?, call.string(5)?, call.number(0));
-    let expires = (!call.js.is_nothing(call.argument(7))).then(|| call.flag(7));
-    let table = wanted.open(state.store(owner)?, &default, call.flag(6), expires)?;
-    tell_any(&table, &mut state.results);
-    let number = match table {
-        AnyTable::Plain(table) => state.add(owner, Encodings::default(), Table::from(table)),
-        AnyTable::Expiring(table) => state.add(owner, Encodings::default(), Expiring::from(table)),
-    };
-    Ok(call.js.u32(number?)?)
-}
+// --- what the verbs share
 
-/// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
-fn see<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    T::all(state).0.get_mut(call.number(0))?.encodings = see_as(call, 1);
-    Ok(Value::UNDEFINED)
-}
-
-/// What two arguments say of how pairs cross.
-pub(super) fn see_as(call: &Call<'_>, first: usize) -> Encodings {
-    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
-    Encodings { keys: encoding(first), values: encoding(first + 1) }
-}
-
-/// `size(table)`: the number of pairs.
-fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.len())?)
-}
-
-/// `memory(table)`: in bytes.
-fn memory<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.memory())?)
-}
-
-/// `clear(table)`
-fn clear<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.parts::<T>(call.number(0))?.table.thing.clear()?;
-    Ok(Value::UNDEFINED)
-}
-
-// --- the verbs
-
-/// `insert(table, key, value)`, `replace` and `upsert`: whether it took effect.
-fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn write<'c, T: Verbs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.input.ask(call.js, Region::Key, call.argument(1));
     state.input.ask(call.js, Region::Value, call.argument(2));
     let mut parts = state.parts::<T>(call.number(0))?;
     parts.settle_key(call.js, call.argument(1))?;
     parts.settle_value(call.js, call.argument(2))?;
     let Parts { table, input, .. } = parts;
-    Ok(call.js.boolean(table.thing.write::<VERB>(&input.key, &input.value, lifetime::<T>(call, 3))?)?)
+    call.give(table.thing.write::<VERB>(&input.key, &input.value, lifetime::<T>(call, 3))?)
+}
+
+fn write_many<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let ttl = lifetime::<T>(call, 0);
+    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(staged, ttl))?)
 }
 
 /// The time to live in an argument.
@@ -184,86 +296,14 @@ pub(super) fn ttl(call: &Call<'_>, position: usize) -> Ttl {
 
 /// The same, where pairs have one.
 #[inline]
-pub(super) fn lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
+fn lifetime<T: Verbs>(call: &Call<'_>, position: usize) -> Ttl {
     if T::EXPIRES { ttl(call, position) } else { None }
 }
 
 /// The same of a sum.
 #[inline]
-fn sum_lifetime<T: Pairs>(call: &Call<'_>, position: usize) -> Ttl {
-    if T::SUMS_EXPIRE { lifetime::<T>(call, position) } else { None }
-}
-
-/// `delete(table, key)`: whether it took effect.
-fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let parts = keyed::<T>(call, state)?;
-    Ok(call.js.boolean(parts.table.thing.write::<DELETE>(&parts.input.key, &[], None)?)?)
-}
-
-/// `takePair(table, key)`: removes a pair; its value, see [`single`], or `undefined`.
-fn take_pair<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
-    let value = table.thing.take(&input.key)?;
-    optional(call.js, crossing, Column::Value, table.encodings.values, value.as_deref())
-}
-
-/// `contains(table, key)`
-fn contains<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let parts = keyed::<T>(call, state)?;
-    Ok(call.js.boolean(parts.table.thing.contains(&parts.input.key))?)
-}
-
-/// `select(table, key)`: the value, see [`single`], or `undefined`.
-fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
-    let (key, out) = (&input.key, &mut input.value);
-    out.clear();
-    // Copied first: making a JavaScript value may collect garbage, and the engine is not to wait for that.
-    match table.thing.select_with(key, |value| out.extend_from_slice(value)) {
-        Some(()) => single(call.js, crossing, Column::Value, table.encodings.values, out),
-        None => Ok(Value::UNDEFINED),
-    }
-}
-
-/// `increment(table, key, by, ttl)`: the sum, a number or a bigint like `by`. Caches take no `ttl`.
-fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let parts = keyed::<T>(call, state)?;
-    let (by, is_bigint) = amount(call.js, call.argument(2))?;
-    let sum = parts.table.thing.increment(&parts.input.key, by, sum_lifetime::<T>(call, 3))?;
-    Ok(if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }?)
-}
-
-/// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
-fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
-    let values = (Column::Value, table.encodings.values);
-    let has_expected = input.read_present(call.js, crossing, Region::Expected, values, call.argument(2))?;
-    let has_value = input.read_present(call.js, crossing, Region::Value, values, call.argument(3))?;
-    let expected = has_expected.then_some(input.expected.as_slice());
-    let value = has_value.then_some(input.value.as_slice());
-    Ok(call.js.boolean(table.thing.swap(&input.key, expected, value)?)?)
-}
-
-// --- the verbs on many
-
-/// `begin(table, shape)`
-fn begin<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let number = call.number(0);
-    let encodings = state.parts::<T>(number)?.table.encodings;
-    state.staged.begin(number, encodings, call.number(1));
-    Ok(Value::UNDEFINED)
-}
-
-/// `stage(bytes, ...items)`: an item that is bytes is passed as its length, and `bytes` has them one after the other.
-pub(crate) fn stage<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let mut room = [Value::UNDEFINED; 1 + BLOCK_ITEMS];
-    let [bytes, items @ ..] = call.all(&mut room) else { return Ok(Value::UNDEFINED) };
-    let bytes = call.js.get_bytes(*bytes).unwrap_or_default();
-    // Only what is whole comes back.
-    let mut staged = std::mem::take(&mut state.staged);
-    staged.add(call.js, &mut state.input, bytes, items)?;
-    state.staged = staged;
-    Ok(Value::UNDEFINED)
+fn sum_lifetime<T: Verbs>(call: &Call<'_>, position: usize) -> Ttl {
+    if T::SUMS_EXPIRE { ttl(call, position) } else { None }
 }
 
 /// Runs a verb on what was staged, which is gone afterwards.
@@ -282,56 +322,4 @@ fn run<'c, T: Pairs, R>(
 /// A `Buffer` with a 1 or a 0 for each.
 pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
     Ok(js.buffer(&collected(booleans.iter().copied().map(u8::from))?)?)
-}
-
-/// `insertMany(ttl)`, `replaceMany`, `upsertMany` and `deleteMany`: whether each took effect.
-fn write_many<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let ttl = lifetime::<T>(call, 0);
-    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(staged, ttl))?)
-}
-
-/// `containsMany()`
-fn contains_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let found = run::<T, _>(state, |of, staged, _| Ok(of.thing.contains_many(&staged.keys()?)))?;
-    booleans(call.js, &found)
-}
-
-/// `compareAndSwapMany()`: whether each was as expected.
-fn compare_and_swap_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.swap_many(staged))?)
-}
-
-/// `selectMany()`: the number of results to take.
-fn select_many<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let count = run::<T, _>(state, |of, staged, results| {
-        results.begin(of.encodings, &[Column::Value]);
-        of.thing.select_many(&staged.keys()?, results);
-        results.check()?;
-        Ok(results.len())
-    })?;
-    Ok(call.js.usize(count)?)
-}
-
-/// `incrementMany(ttl)`: the number of results to take.
-fn increment_many<'c, T: Tabular>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let ttl = sum_lifetime::<T>(call, 0);
-    let count = run::<T, _>(state, |of, staged, results| {
-        results.begin(Encodings::default(), &[]);
-        let sums = of.thing.increment_many(staged, ttl)?;
-        results.set_sums(sums.into_iter().zip(staged.bigints()));
-        results.check()?;
-        Ok(results.len())
-    })?;
-    Ok(call.js.usize(count)?)
-}
-
-/// `take(collect)`: the next block of the results.
-pub(crate) fn take<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let State { results, prepared, .. } = state;
-    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    let taken = results.take(call.js, crossing, call.argument(0), More::Held);
-    if results.is_taken() {
-        results.clear();
-    }
-    taken
 }
