@@ -11,14 +11,12 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::run::Log;
-use crate::setup::{Tool, Venv, npm, npm_ci, npm_ci_unbuilt, output, require, require_wasm};
+use crate::setup::{missing, output, require, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
-/// The version of Python's wasmtime for which our scripts are written.
-pub(crate) const WASMTIME: &str = "wasmtime==50.0.1";
 /// The rows of every host and what shows them need these.
-const TOOLS: [Tool; 3] = [Tool::C, Tool::Python, Tool::Node];
+const TOOLS: [&str; 3] = ["cc", "python3", "node"];
 const ROWS: &str = include_str!("../../benches/rows.txt");
 
 #[derive(Args, Clone, Debug, Default)]
@@ -60,113 +58,88 @@ pub(crate) struct Options {
     more: Vec<String>,
 }
 
-/// What measures, where, and the command of what the last build made: the engine beside what std has, which is quick to build; all
-/// peers; the packages; the module, called from outside for each pair; a program in WebAssembly with the engine in it, under
-/// Python's wasmtime and in Node; clusters.
-const HOSTS: [(&str, &str, &str); 11] = [
-    ("rust", "", "{target}/{profile}/twindex-benches"),
-    ("peers", "", "{target}/{profile}/twindex-peers"),
-    ("python", "bindings/python", "venv:python bench.py"),
-    ("node", "bindings/node", "node bench.mjs"),
-    ("wasm-node", "wasm/npm", "node bench.mjs"),
-    ("wasmtime", "", "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --"),
-    ("inside", "wasm/benches", "venv-wasm:python inside.py {guest}"),
-    ("inside-node", "wasm/benches", "node inside.mjs {guest}"),
-    ("cluster", "", "{target}/{profile}/twindex-cluster-bench"),
-    ("cluster-python", "bindings/python-cluster", "venv:python bench.py"),
-    ("cluster-node", "bindings/node-cluster", "node bench.mjs"),
+/// What measures, where, the command of what the last build made, and how it is built: the engine beside what std has, which is
+/// quick to build; all peers; the packages; the module, called from outside for each pair; a program in WebAssembly with the engine in
+/// it, under Python's wasmtime and in Node; clusters.
+const HOSTS: [(&str, &str, &str, &str); 11] = [
+    (
+        "rust",
+        "",
+        "{target}/{profile}/twindex-benches",
+        "cargo build --locked --release --package=twindex-benches",
+    ),
+    (
+        "peers",
+        "",
+        "{target}/{profile}/twindex-peers",
+        "CARGO_TARGET_DIR={target} cargo build --locked --release --manifest-path=benches/peers/Cargo.toml",
+    ),
+    ("python", "bindings/python", "venv:python bench.py", RIVALS_AND_OURS),
+    ("node", "bindings/node", "node bench.mjs", "npm ci && npm run build"),
+    ("wasm-node", "wasm/npm", "node bench.mjs", "npm ci && npm run build"),
+    (
+        "wasmtime",
+        "wasm/npm",
+        "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --",
+        "npm ci && npm run build && cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime",
+    ),
+    ("inside", "wasm/benches", "venv-wasm:python inside.py {guest}", GUEST),
+    ("inside-node", "wasm/benches", "node inside.mjs {guest}", GUEST),
+    (
+        "cluster",
+        "",
+        "{target}/{profile}/twindex-cluster-bench",
+        "cargo build --locked --release --package=twindex-cluster-bench",
+    ),
+    ("cluster-python", "bindings/python-cluster", "venv:python bench.py", RIVALS_AND_OURS),
+    ("cluster-node", "bindings/node-cluster", "node bench.mjs", "npm ci ../node && npm run build"),
 ];
 
-fn program(host: &str, workspace: &Workspace, profile: &str) -> Command {
-    if (host, profile) == ("wasmtime", "debug") {
-        let mut cargo = workspace.cargo_test();
-        cargo.args(["--bench=wasmtime", "--"]);
-        return cargo;
+/// Both packages are made by the tools of the environment.
+const RIVALS_AND_OURS: &str = "venv:python -m pip install --constraint=../python/requirements-dev.txt cachebox cachetools \
+     lmdb maturin redis sortedcontainers && venv:python -m pip install --no-build-isolation --no-deps ../python .";
+
+/// Builds the program for WebAssembly that measures inside, as the npm package's fast module is built, and installs what runs it.
+pub(crate) const GUEST: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-Ctarget-feature=+simd128 -Cno-vectorize-loops \
+     -Cno-vectorize-slp' cargo build --release --package=twindex-bench-guest --target=wasm32-unknown-unknown && \
+     venv-wasm:python -m pip install wasmtime==50.0.1";
+
+fn host(name: &str) -> Result<(&'static str, &'static str, &'static str)> {
+    let found = HOSTS.into_iter().find(|(host, ..)| *host == name);
+    found
+        .map(|(_, folder, program, build)| (folder, program, build))
+        .with_context(|| format!("there is no host {name}"))
+}
+
+fn program(name: &str, workspace: &Workspace, profile: &str) -> Result<Command> {
+    if (name, profile) == ("wasmtime", "debug") {
+        return Ok(workspace.command("", "cargo test {crates} --bench=wasmtime --"));
     }
-    let (_, folder, line) = HOSTS.into_iter().find(|(name, ..)| *name == host).unwrap_or_default();
+    let (folder, program, _) = host(name)?;
     let guest = "{target}/wasm32-unknown-unknown/release/twindex_bench_guest.wasm";
-    workspace.command(folder, &line.replace("{profile}", profile).replace("{guest}", guest))
+    Ok(workspace.command(folder, &program.replace("{profile}", profile).replace("{guest}", guest)))
 }
 
 /// Sets up and builds what a host needs.
-fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) -> Result<(), Failed> {
-    let run = |folder: &str, line: &str, log: &mut Log| {
-        let command = workspace.command(folder, line);
-        log.run(&mut if is_fast { fast(command) } else { command })
-    };
-    let (name, rivals) = (format!("build: {host}"), "set up: Node's rivals");
-    match host {
-        "rust" | "peers" | "cluster" => {
-            let (folder, package) = match host {
-                "rust" => ("", "--package twindex-benches"),
-                "peers" => ("benches/peers", ""),
-                _ => ("", "--package twindex-cluster-bench"),
-            };
-            let line = format!("CARGO_TARGET_DIR={{target}} cargo build --locked --release {package}");
-            steps.must(&name, |log| run(folder, &line, log))
-        }
-        "python" | "cluster-python" => steps.must(&name, |log| {
-            let venv = Venv::of_tests(workspace);
-            venv.make(log)?;
-            let needed = ["--constraint=bindings/python/requirements-dev.txt", "maturin", "redis"];
-            let rivals = ["cachebox", "cachetools", "lmdb", "sortedcontainers"];
-            venv.install(workspace.root(), &[needed.as_slice(), &rivals].concat(), log)?;
-            let packages = ["./bindings/python", "./bindings/python-cluster"];
-            let pip = "venv:python -m pip install --disable-pip-version-check --no-build-isolation --no-deps";
-            let is_cluster = usize::from(host != "python");
-            packages[..=is_cluster].iter().try_for_each(|package| run("", &format!("{pip} {package}"), log))
-        }),
-        "node" | "cluster-node" => {
-            steps.must(&name, |log| {
-                npm_ci_unbuilt(&workspace.path("bindings/node"), log)?;
-                run(
-                    if host == "node" { "bindings/node" } else { "bindings/node-cluster" },
-                    "npm run build",
-                    log,
-                )
-            })?;
-            // Rivals have native code of their own, and none is needed for the others.
-            steps.check(rivals, |log| npm_ci(&workspace.path("bindings/node/bench"), log));
-            Ok(())
-        }
-        "wasm-node" | "wasmtime" => {
-            steps.must("set up: Rust for WebAssembly", require_wasm)?;
-            let folder = &workspace.path("wasm/npm");
-            steps.must("set up: wasm/npm", |log| npm_ci(folder, log))?;
-            steps.must(&name, |log| {
-                log.run(&mut npm(folder, &["run", "build"]))?;
-                let line = "cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime";
-                if host == "wasmtime" { run("", line, log) } else { Ok(()) }
-            })?;
-            if host == "wasm-node" {
-                steps.check(rivals, |log| npm_ci(&workspace.path("bindings/node/bench"), log));
-            }
-            Ok(())
-        }
-        _ => {
-            steps.must("set up: Rust for WebAssembly", require_wasm)?;
-            steps.must(&name, |log| make_guest(workspace, log))
-        }
+fn build(name: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) -> Result<(), Failed> {
+    let is_wasm = name.starts_with("wasm") || name.starts_with("inside");
+    if is_wasm {
+        steps.must("set up: Rust for WebAssembly", require_wasm)?;
     }
+    steps.must(&format!("build: {name}"), |log| {
+        let (folder, _, lines) = host(name)?;
+        workspace.run(folder, lines, if is_fast && !is_wasm { &FAST } else { &[] }, log)
+    })?;
+    if ["node", "cluster-node", "wasm-node"].contains(&name) {
+        // Rivals have native code of their own, and none is needed for the others.
+        steps.rows(workspace, "set up: Node's rivals | bindings/node/bench | npm ci");
+    }
+    Ok(())
 }
 
-/// Has cargo build a release without the link-time optimisation of what we publish, in half the time, at any depth.
-pub(crate) fn fast(mut command: Command) -> Command {
-    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    command
-}
-
-/// Builds the program for WebAssembly that measures inside, and installs what runs it.
-pub(crate) fn make_guest(workspace: &Workspace, log: &mut Log) -> Result<()> {
-    let line = "cargo build --release --package=twindex-bench-guest --target wasm32-unknown-unknown";
-    let mut cargo = workspace.command("", line);
-    // As the npm package's fast module is built.
-    let flags = "-Ctarget-feature=+simd128 -Cno-vectorize-loops -Cno-vectorize-slp";
-    log.run(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags))?;
-    let venv = Venv::of_wasmtime(workspace);
-    venv.make(log)?;
-    venv.install(workspace.root(), &[WASMTIME], log)
-}
+/// Variables by which cargo builds a release without the link-time optimisation of what we publish, in half the time, at any depth.
+pub(crate) const FAST: [(&str, &str); 2] =
+    [("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 
 /// A line of `rows.txt`.
 #[derive(Debug)]
@@ -194,17 +167,9 @@ fn rows() -> Result<Vec<Row>> {
 fn row(line: &'static str) -> Result<Row> {
     let fields: Vec<&str> = line.split('|').map(str::trim).collect();
     let [name, about, host, work, systems] = fields[..] else { bail!("a row has five fields") };
-    let is_known = |host: &str| {
-        ensure!(HOSTS.iter().any(|(name, ..)| *name == host), "there is no host {host}");
-        Ok(())
-    };
-    is_known(host)?;
     let system = |word: &'static str| {
-        let (host, name) = match word.split_once(':') {
-            Some((other, name)) => (other, name),
-            None => (host, word),
-        };
-        is_known(host)?;
+        let (host, name) = word.split_once(':').unwrap_or((host, word));
+        self::host(host)?;
         let shared = name.strip_suffix('*');
         Ok(System { host, name: shared.unwrap_or(name), is_shared: shared.is_some() })
     };
@@ -289,7 +254,7 @@ impl Bench<'_> {
                     if !wanted.is_empty() && !wanted.iter().any(|wanted| has_name(wanted, system.name)) {
                         continue;
                     }
-                    if system.name.starts_with("redis") && Tool::Redis.missing().is_some() {
+                    if system.name.starts_with("redis") && missing("redis-server").is_some() {
                         continue;
                     }
                     let records = self.measure(row, system, &words, log)?;
@@ -309,7 +274,7 @@ impl Bench<'_> {
         words: &[String],
         log: &mut Log,
     ) -> Result<Vec<Map<String, Value>>> {
-        let mut program = program(system.host, self.workspace, self.profile);
+        let mut program = program(system.host, self.workspace, self.profile)?;
         if let Some(under) = &self.options.under {
             let mut command = self.workspace.command("", under);
             command.arg(program.get_program()).args(program.get_args());
@@ -345,7 +310,7 @@ impl Bench<'_> {
         let file = self.workspace.target(&format!("bench/keys-{pairs}.txt"));
         if !file.exists() {
             std::fs::create_dir_all(self.workspace.target("bench"))?;
-            let mut rust = program("rust", self.workspace, self.profile);
+            let mut rust = program("rust", self.workspace, self.profile)?;
             log.run(rust.args(["keys", "--pairs", pairs, "--file"]).arg(&file))?;
         }
         Ok(file.to_string_lossy().into_owned())

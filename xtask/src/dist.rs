@@ -7,10 +7,10 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use crate::bench::fast;
+use crate::bench::FAST;
 use crate::packages::{CRATES, PLATFORMS, Platform, check_npm, copy, crates, files, name, pack};
 use crate::run::{Log, command};
-use crate::setup::{Tool, Venv, npm, npm_ci, output, require, require_wasm};
+use crate::setup::{npm, npm_ci, output, require, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::suite::{Packages, component, install};
 use crate::workspace::Workspace;
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 
 /// Makes all of it, in `target/dist`.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    require(&[Tool::C, Tool::Python, Tool::Node])?;
+    require(&["cc", "python3", "node"])?;
     let workspace = Workspace::find()?;
     let host = output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
     let wanted = options.target.as_deref().unwrap_or(host.trim());
@@ -45,8 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         bail!("nothing is published for {wanted}, but for {all}");
     };
     let folder = workspace.empty_folder("dist")?;
-    let tools = Venv::at(workspace.target("venv-dist"));
-    let dist = Dist { workspace, folder, tools, platform, quick: options.quick };
+    let dist = Dist { workspace, folder, platform, quick: options.quick };
     let mut steps = Steps::new();
     let _shown = dist.make(options.natives_only, wanted == host.trim(), &mut steps);
     println!("What was made is in {}", dist.folder.display());
@@ -56,8 +55,6 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 struct Dist {
     workspace: Workspace,
     folder: PathBuf,
-    /// The environment with zig and the checkers of Python packages.
-    tools: Venv,
     platform: Platform,
     quick: bool,
 }
@@ -66,13 +63,10 @@ impl Dist {
     fn make(&self, natives_only: bool, is_host: bool, steps: &mut Steps) -> Result<(), Failed> {
         let workspace = &self.workspace;
         steps.must("dist: tools", |log| {
-            self.tools.make(log)?;
-            self.tools.install(workspace.root(), &["-r", "xtask/dist/requirements.txt"], log)?;
-            if is_host {
-                Ok(())
-            } else {
-                log.run(command("rustup", workspace.root()).args(["target", "add", self.platform.0]))
-            }
+            let target =
+                if is_host { String::new() } else { format!(" && rustup target add {}", self.platform.0) };
+            let line = "venv-dist:python -m pip install -r xtask/dist/requirements.txt";
+            workspace.run("", &format!("{line}{target}"), &[], log)
         })?;
         steps.must("dist: wheels", |log| self.wheels(log))?;
         steps.must("dist: npm packages with native modules", |log| {
@@ -112,8 +106,9 @@ impl Dist {
     }
 
     /// Has a command that compiles do it in a hurry, where that was asked for.
-    fn paced(&self, command: Command) -> Command {
-        if self.quick { fast(command) } else { command }
+    fn paced(&self, mut command: Command) -> Command {
+        command.envs(FAST.into_iter().filter(|_| self.quick));
+        command
     }
 
     fn wheels(&self, log: &mut Log) -> Result<()> {

@@ -16,7 +16,7 @@ use std::process::{Command as Process, ExitCode};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::setup::{Tool, require};
+use crate::setup::require;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 
 /// Three masters with a replica each, until the input ends or the process does.
 fn cluster(tls: bool) -> Result<ExitCode> {
-    require(&[Tool::C, Tool::Redis])?;
+    require(&["cc", "redis-server"])?;
     let mut cargo = Process::new("cargo");
     cargo.args(["run", "--package=twindex-servers", "--"]).args(tls.then_some("--tls"));
     let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status()?;

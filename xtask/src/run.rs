@@ -97,7 +97,7 @@ impl Log {
     fn run_captured(&mut self, command: &mut Command, mut reader: std::io::PipeReader) -> Result<()> {
         self.note(&shown(command));
         if self.limits.is_some() {
-            group::lead(command);
+            lead_group(command);
         }
         let mut child = command.spawn().with_context(|| cannot_start(command))?;
         // The command holds ends of the pipe too: the reader would wait for them forever.
@@ -155,7 +155,7 @@ fn wait(
             }
             (None, Some(limits)) if since > next_look => {
                 next_look = since + limits.still / LOOKS;
-                let cpu = group::processes(child.id()).map(|found| found.iter().map(|one| one.cpu).sum());
+                let cpu = processes(child.id()).map(|found| found.iter().map(|one| one.cpu).sum());
                 progress.is_still(since, cpu, &locked(printed), limits.still).then(|| {
                     format!(
                         "hung: for {} minutes it printed nothing and did next to nothing",
@@ -169,14 +169,14 @@ fn wait(
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
-        let found = group::processes(child.id()).unwrap_or_default();
+        let found = processes(child.id()).unwrap_or_default();
         let running = found.iter().map(|one| one.line.as_str()).collect::<Vec<_>>().join("\n");
-        group::kill("-ABRT", child.id(), &found);
+        signal("-ABRT", child.id(), &found);
         let asked = Instant::now();
         while asked.elapsed() < LAST_WORDS && !reader.is_finished() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        group::kill("-KILL", child.id(), &found);
+        signal("-KILL", child.id(), &found);
         child.kill().ok();
         child.wait()?;
         return Ok(End::Killed(why, running));
@@ -245,48 +245,26 @@ fn seconds(text: &str) -> Duration {
     Duration::from_secs_f64(parse(days) * 86_400.0 + of_day)
 }
 
-#[cfg(unix)]
-mod group {
-    use std::os::unix::process::CommandExt as _;
-    use std::process::{Command, Stdio};
-
-    use super::{Process, processes_of};
-
-    /// Puts what the command starts into a group of its own.
-    /// Not on a terminal: Ctrl-C there ends one group, and must end all.
-    pub(super) fn lead(command: &mut Command) {
-        if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-            command.process_group(0);
-        }
-    }
-
-    pub(super) fn processes(leader: u32) -> Option<Vec<Process>> {
-        let columns = "pid=,ppid=,pgid=,time=,etime=,args=";
-        let listed = Command::new("ps").args(["-A", "-o", columns]).stderr(Stdio::null()).output().ok()?;
-        listed.status.success().then(|| processes_of(leader, &String::from_utf8_lossy(&listed.stdout)))
-    }
-
-    pub(super) fn kill(signal: &str, leader: u32, processes: &[Process]) {
-        // The group too, for processes that were started after the list was made. Where there is no such group, nothing happens.
-        let ids = processes.iter().map(|process| process.id.to_string()).chain([format!("-{leader}")]);
-        let _ended = Command::new("kill").arg(signal).arg("--").args(ids).stderr(Stdio::null()).status();
+/// Puts what the command starts into a group of its own, where systems have groups.
+/// Not on a terminal: Ctrl-C there ends one group, and must end all.
+fn lead_group(command: &mut Command) {
+    #[cfg(unix)]
+    if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        std::os::unix::process::CommandExt::process_group(command, 0);
     }
 }
 
-/// A command; what it starts in its turn is not known.
-#[cfg(not(unix))]
-mod group {
-    use std::process::Command;
+/// The processes of a command; none where `ps` does not tell, as on Windows.
+fn processes(leader: u32) -> Option<Vec<Process>> {
+    let columns = "pid=,ppid=,pgid=,time=,etime=,args=";
+    let listed = Command::new("ps").args(["-A", "-o", columns]).stderr(Stdio::null()).output().ok()?;
+    listed.status.success().then(|| processes_of(leader, &String::from_utf8_lossy(&listed.stdout)))
+}
 
-    use super::Process;
-
-    pub(super) fn lead(_: &mut Command) {}
-
-    pub(super) fn processes(_: u32) -> Option<Vec<Process>> {
-        None
-    }
-
-    pub(super) fn kill(_: &str, _: u32, _: &[Process]) {}
+fn signal(signal: &str, leader: u32, processes: &[Process]) {
+    // The group too, for processes that were started after the list was made. Where there is no such group, nothing happens.
+    let ids = processes.iter().map(|process| process.id.to_string()).chain([format!("-{leader}")]);
+    let _ended = Command::new("kill").arg(signal).arg("--").args(ids).stderr(Stdio::null()).status();
 }
 
 /// A thread that panics poisons nothing: its panic fails the whole run.

@@ -1,17 +1,17 @@
 //! The tests that take too long for every run, in turn for some minutes.
 
 use std::collections::BTreeSet;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum as _};
 
 use crate::run::{Limits, Log};
-use crate::setup::{Interpreter, Sanitizer, Venv, fuzzer, miri, require};
-use crate::steps::{NotRun, Steps};
-use crate::suite::{CACHE, ENGINE, Room, Suite, TINY_CHECKED, built_apart, pytest_under, reader};
-use crate::workspace::Workspace;
+use crate::setup::{Interpreter, fuzzer, require};
+use crate::steps::{Failed, NotRun, Steps};
+use crate::suite::{Room, Suite, pytest_under, reader};
+use crate::workspace::{Workspace, rows};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -28,9 +28,9 @@ type Part = (&'static str, Work);
 
 #[derive(Clone, Copy)]
 enum Work {
-    /// A command line in a folder of the checkout.
-    Line(&'static str, &'static str),
-    Call(fn(&Suite, &mut Steps, Round, &mut Log) -> Result<()>),
+    /// Lines in a folder of the checkout, as [`Workspace::run`] takes them.
+    Lines(&'static str, &'static str),
+    Call(fn(&Suite, Round, &mut Log) -> Result<()>),
 }
 
 /// One of many runs of a part.
@@ -46,146 +46,105 @@ impl Round {
         all[self.number % all.len()]
     }
 
-    /// Runs a line in a folder of the checkout, with this round's seed for all random tests.
-    fn run(self, suite: &Suite, folder: &str, line: &str, log: &mut Log) -> Result<()> {
-        log.run(suite.command(folder, line).envs(self.seeds()))
-    }
-
-    fn seeds(self) -> [(&'static str, String); 3] {
-        ["PROPTEST_RNG_SEED", "SHUTTLE_RANDOM_SEED", "TWINDEX_SEED"].map(|name| (name, self.seed.to_string()))
+    /// A line with one of the words in braces, such as `{a|b}`.
+    fn choose(self, line: &str) -> String {
+        let mut pieces = line.split('{');
+        let first = pieces.next().unwrap_or_default().to_owned();
+        pieces.fold(first, |line, piece| match piece.split_once('}') {
+            Some((words, rest)) if words.contains('|') => {
+                line + self.one_of(&words.split('|').collect::<Vec<_>>()) + rest
+            }
+            _ => line + "{" + piece,
+        })
     }
 }
 
-/// Parts that are one command: name, folder, line. The profile `soak` is optimised, but quickly built.
-const LINES: &str = "
+/// The profile `soak` is optimised, but quickly built. Instruments watch tiny constants and those of users in turn, Miri one file of
+/// tests each time.
+const ROWS: &str = "
 engine: stress | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex --test=threads --test=all
-engine: stress with the checker | . | RUSTFLAGS='--cfg twindex_check' CARGO_TARGET_DIR={target}/check TWINDEX_STRESS=5 cargo test --profile=soak --package=twindex
-engine: tiny constants | . | RUSTFLAGS='--cfg twindex_tiny --cfg twindex_check' CARGO_TARGET_DIR={target}/tiny TWINDEX_STRESS=3 cargo test --package=twindex
+engine: stress with the checker | . | RUSTFLAGS='--cfg twindex_check' CARGO_TARGET_DIR={target}/check TWINDEX_STRESS=5 cargo \
+     test --profile=soak --package=twindex
+engine: tiny constants | . | RUSTFLAGS='--cfg twindex_tiny --cfg twindex_check' CARGO_TARGET_DIR={target}/tiny \
+     TWINDEX_STRESS=3 cargo test --package=twindex
 engine: models | engine/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 cargo test --release --locked --test=engine
+engine: address sanitizer | . | RUSTFLAGS='{--cfg twindex_tiny|} --cfg twindex_check' asan:cargo test --locked \
+     --package=twindex --tests
+engine: thread sanitizer | . | RUSTFLAGS='{--cfg twindex_tiny|} --cfg twindex_plain_fences' tsan:cargo test --locked \
+     --package=twindex --test=threads
+engine: Miri | . | miri:cargo miri test --locked --package=twindex {--test=all -- contract::|--test=all -- \
+     cursors::|--test=all -- model::|--test=all -- memory::|--test=all -- batches::|--test=threads}
 cache: models | cache/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=20 cargo test --release --locked --test=cache
+cache: address sanitizer | . | RUSTFLAGS='--cfg twindex_check' asan:cargo test --locked --package=twindex-cache --tests
+cache: thread sanitizer | . | RUSTFLAGS='--cfg twindex_plain_fences' tsan:cargo test --locked --package=twindex-cache --tests
+cache: Miri | . | miri:cargo miri test --locked --package=twindex-cache --test=all -- {model|threads|saving}::
 codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
-durable: money that moves | . | TWINDEX_STRESS=2000 cargo test --profile=soak --package=twindex-durable --test=all -- snapshot::money
+durable: money that moves | . | TWINDEX_STRESS=2000 cargo test --profile=soak --package=twindex-durable --test=all -- \
+     snapshot::money
 durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
 durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill
 durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile
 cluster: failures | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex-cluster --test=failures --test=near
+wasm: random calls | . | TWINDEX_WASM={root}/wasm/npm/twindex.{caches|fast}.wasm cargo test {crates} --test=abi
+wasm: all tests in other runtimes | wasm/npm | node test/runtimes/run.mjs {deno|bun} all
+python: attacks | bindings/python | TWINDEX_STRESS=5 venv:python -m pytest --quiet tests/test_attacks.py
+python: a frozen program | . | rm -rf {target}/frozen && python3 -m venv {target}/venv-frozen && venv-frozen:python -m pip \
+     install pyinstaller==6.22.3 && venv-frozen:python -m pip install --no-index --no-deps --force-reinstall \
+     --find-links={target}/python-dist/wheel twindex && venv-frozen:python -m PyInstaller --noconfirm \
+     --distpath={target}/frozen --workpath={target}/frozen/build --specpath={target}/frozen \
+     {root}/bindings/python/tests/frozen.py && {target}/frozen/frozen/frozen {target}/frozen/app.twx
+node: attacks and wrong arguments | bindings/node | TWINDEX_STRESS=10 node --expose-gc --test \
+     test/{random-arguments|arguments|snapshots-node}.test.js
 benches: a quick run | . | cargo xtask bench --quick
+dist: the other platforms of Linux | . | cargo xtask dist --quick --target \
+     {aarch64-unknown-linux-gnu|x86_64-unknown-linux-musl|aarch64-unknown-linux-musl}
 ";
 
-const fn call(name: &'static str, call: fn(&Suite, &mut Steps, Round, &mut Log) -> Result<()>) -> Part {
-    (name, Work::Call(call))
-}
-
-const CALLS: [Part; 14] = [
-    // The sanitizers watch tiny constants and those of users in turn.
-    call("engine: address sanitizer", |suite, _, round, log| {
-        let (folder, flags) = round.one_of(&[("asan", TINY_CHECKED), ("asan-large", "--cfg twindex_check")]);
-        let mut cargo = built_apart(suite, ENGINE, folder, flags, "cargo test --tests");
-        Sanitizer::Address.apply(&mut cargo, log)?;
-        log.run(cargo.envs(round.seeds()))
-    }),
-    call("engine: thread sanitizer", |suite, _, round, log| {
-        let (folder, flags) = round.one_of(&[("tsan", "--cfg twindex_tiny "), ("tsan-large", "")]);
-        let flags = format!("{flags}--cfg twindex_plain_fences");
-        let mut cargo = built_apart(suite, ENGINE, folder, &flags, "cargo test --test=threads");
-        Sanitizer::Thread.apply(&mut cargo, log)?;
-        log.run(cargo.envs(round.seeds()))
-    }),
-    // One file of tests each time, over the constants of users.
-    call("engine: Miri", |suite, _, round, log| {
-        let files = ["contract::", "cursors::", "model::", "memory::", "batches::", "threads"];
-        let mut cargo = built_apart(suite, ENGINE, "miri", "", "cargo miri test");
-        miri(&mut cargo, log)?;
-        match round.one_of(&files) {
-            "threads" => cargo.arg("--test=threads"),
-            file => cargo.args(["--test=all", "--", file]),
-        };
-        // Without that flag Miri fails itself where a word is an atomic again that was plain bytes in between.
-        let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
-        log.run(cargo.env("MIRIFLAGS", flags).envs(round.seeds()))
-    }),
-    call("engine: fuzzing", |suite, _, round, log| {
-        let mut cargo = fuzzer(round.one_of(&["verbs", "dump_reader", "log_reader"]), suite)?;
-        log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
-    }),
-    call("cache: sanitizers", |suite, _, round, log| {
-        let (sanitizer, folder, flags) = round.one_of(&[
-            (Sanitizer::Address, "asan-large", "--cfg twindex_check"),
-            (Sanitizer::Thread, "tsan-large", "--cfg twindex_plain_fences"),
-        ]);
-        let mut cargo = built_apart(suite, CACHE, folder, flags, "cargo test --tests");
-        sanitizer.apply(&mut cargo, log)?;
-        log.run(&mut cargo)
-    }),
-    call("cache: Miri", |suite, _, round, log| {
-        let mut cargo = built_apart(suite, CACHE, "miri", "", "cargo miri test --test=all");
-        miri(&mut cargo, log)?;
-        cargo.args(["--", round.one_of(&["model::", "threads::", "saving::"])]);
-        let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
-        log.run(cargo.env("MIRIFLAGS", flags))
-    }),
-    call("cache: fuzzing", |suite, _, round, log| {
-        let mut cargo = fuzzer("cache_reader", suite)?;
-        log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
-    }),
-    call("wasm: random calls", |suite, steps, round, log| {
-        suite.wasm(steps)?;
-        let module = round.one_of(&["twindex.caches.wasm", "twindex.fast.wasm"]);
-        let mut test = suite.cargo_test();
-        test.arg("--test=abi").env("TWINDEX_WASM", suite.path("wasm/npm").join(module));
-        log.run(test.envs(round.seeds()))
-    }),
-    call("python: every version", |suite, steps, round, log| {
-        suite.python(steps)?;
-        let interpreters = Interpreter::others();
-        ensure!(!interpreters.is_empty(), NotRun("there is no Python".into()));
-        let interpreter = &interpreters[round.number % interpreters.len()];
-        let mut pytest = pytest_under(interpreter, suite, log)?;
-        pytest.args([&format!("--hypothesis-seed={}", round.seed), "--ignore=tests/test_attacks.py"]);
-        log.run(pytest.env("TWINDEX_STRESS", "5"))
-    }),
-    call("python: attacks", |suite, steps, round, log| {
-        suite.python(steps)?;
-        let pytest = "TWINDEX_STRESS=5 venv:python -m pytest --quiet tests/test_attacks.py";
-        round.run(suite, "bindings/python", pytest, log)
-    }),
-    call("python: a frozen program", |suite, steps, _, log| {
-        let (wheel, folder) = (suite.python(steps)?.to_owned(), suite.empty_folder("frozen")?);
-        let venv = Venv::at(suite.target("venv-frozen"));
-        venv.make(log)?;
-        venv.install(&folder, &["pyinstaller==6.22.3"], log)?;
-        venv.reinstall(&wheel, log)?;
-        let mut freeze = venv.module("PyInstaller", &folder);
-        log.run(freeze.arg("--noconfirm").arg(suite.path("bindings/python/tests/frozen.py")))?;
-        log.run(Command::new(folder.join("dist/frozen/frozen")).arg(folder.join("app.twx")))
-    }),
-    call("node: attacks and wrong arguments", |suite, steps, round, log| {
-        suite.node(steps)?;
-        let test = round.one_of(&["random-arguments", "arguments", "snapshots-node"]);
-        let line = format!("TWINDEX_STRESS=10 node --expose-gc --test test/{test}.test.js");
-        round.run(suite, "bindings/node", &line, log)
-    }),
-    call("dist: the README as a reader follows it", |suite, _, _, log| reader(suite, log)),
-    call("dist: the other platforms of Linux", |suite, _, round, log| {
-        let [machine, libc] = round.one_of(&[["aarch64", "gnu"], ["x86_64", "musl"], ["aarch64", "musl"]]);
-        let target = format!("{machine}-unknown-linux-{libc}");
-        round.run(suite, "", &format!("cargo xtask dist --quick --target {target}"), log)
-    }),
+const CALLS: [Part; 4] = [
+    (
+        "engine: fuzzing",
+        Work::Call(|suite, round, log| {
+            fuzz(round.one_of(&["verbs", "dump_reader", "log_reader"]), suite, round, log)
+        }),
+    ),
+    ("cache: fuzzing", Work::Call(|suite, round, log| fuzz("cache_reader", suite, round, log))),
+    (
+        "python: every version",
+        Work::Call(|suite, round, log| {
+            let interpreters = Interpreter::others();
+            ensure!(!interpreters.is_empty(), NotRun("there is no Python".into()));
+            let interpreter = &interpreters[round.number % interpreters.len()];
+            let mut pytest = pytest_under(interpreter, suite, log)?;
+            pytest.args([&format!("--hypothesis-seed={}", round.seed), "--ignore=tests/test_attacks.py"]);
+            log.run(pytest.env("TWINDEX_STRESS", "5"))
+        }),
+    ),
+    ("dist: the README as a reader follows it", Work::Call(|suite, _, log| reader(suite, log))),
 ];
 
+fn fuzz(target: &str, suite: &Suite, round: Round, log: &mut Log) -> Result<()> {
+    let mut cargo = fuzzer(target, suite)?;
+    log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
+}
+
 fn parts() -> Vec<Part> {
-    let lines = LINES.lines().filter_map(|line| {
-        let (name, rest) = line.split_once(" | ")?;
-        let (folder, line) = rest.split_once(" | ")?;
-        Some((name, Work::Line(folder, line)))
-    });
-    lines.chain(CALLS).collect()
+    rows(ROWS).map(|(name, folder, lines)| (name, Work::Lines(folder, lines))).chain(CALLS).collect()
 }
 
 fn room(part: &Part) -> Result<Room> {
     let name = part.0.split(':').next().unwrap_or_default();
     Room::from_str(name, false).map_err(anyhow::Error::msg)
+}
+
+/// Builds what the parts of a room run in.
+fn build(room: Room, suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
+    match room {
+        Room::Wasm => suite.wasm(steps),
+        Room::Python => suite.python(steps).map(drop),
+        Room::Node => suite.node(steps),
+        _ => Ok(()),
+    }
 }
 
 /// Nothing here is still for so long, and nothing takes so long.
@@ -210,6 +169,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let mut failed = BTreeSet::new();
     while Instant::now() < end && failed.len() < parts.len() {
         let (name, work) = parts[turn % parts.len()];
+        let of = room(&parts[turn % parts.len()])?;
         let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos();
         let round = Round { number: turn / parts.len(), seed };
         turn += 1;
@@ -219,12 +179,18 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             // Another round of it would tell nothing new.
             continue;
         }
-        let mut inner = steps.clone();
-        let done =
-            steps.must(&format!("{name}, round {} of seed {seed}", round.number + 1), |log| match work {
-                Work::Line(folder, line) => round.run(&suite, folder, line, log),
-                Work::Call(call) => call(&suite, &mut inner, round, log),
-            });
+        let built = build(of, &suite, &mut steps.clone());
+        let done = steps.must(&format!("{name}, round {} of seed {seed}", round.number + 1), |log| {
+            built?;
+            match work {
+                Work::Lines(folder, lines) => {
+                    let seed = &*round.seed.to_string();
+                    let seeds = ["PROPTEST_RNG_SEED", "SHUTTLE_RANDOM_SEED", "TWINDEX_SEED"];
+                    suite.run(folder, &round.choose(lines), &seeds.map(|name| (name, seed)), log)
+                }
+                Work::Call(call) => call(&suite, round, log),
+            }
+        });
         if done.is_err() {
             failed.insert(name);
         }
@@ -242,5 +208,11 @@ mod tests {
         assert_eq!(names.len(), parts().len());
         assert!(!names.is_empty());
         assert!(parts().iter().all(|part| room(part).is_ok()));
+    }
+
+    #[test]
+    fn each_round_has_another_of_the_words_in_braces() {
+        let line = |number| Round { number, seed: 1 }.choose("{target} {a|b b|} c");
+        assert_eq!([0, 1, 2, 3].map(line), ["{target} a c", "{target} b b c", "{target}  c", "{target} a c"]);
     }
 }

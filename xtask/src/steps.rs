@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::run::{Limits, Log, locked};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, rows};
 
 /// A step failed; its output has been shown.
 #[derive(Clone, Copy, Debug)]
@@ -134,11 +134,11 @@ impl Steps {
         let _shown_already = self.must(name, body);
     }
 
-    /// Runs a step that is some command lines in a folder of the checkout.
-    pub(crate) fn lines(&mut self, name: &str, workspace: &Workspace, folder: &str, lines: &[&str]) {
-        self.check(name, |log| {
-            lines.iter().try_for_each(|line| log.run(&mut workspace.command(folder, line)))
-        });
+    /// Runs steps that are rows of a table, none of which rests on another.
+    pub(crate) fn rows(&mut self, workspace: &Workspace, table: &str) {
+        for (name, folder, lines) in rows(table) {
+            self.check(name, |log| workspace.run(folder, lines, &[], log));
+        }
     }
 
     /// Runs all jobs, a few at a time, beginning with the first.

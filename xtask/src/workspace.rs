@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::run::{Log, command};
-use crate::setup::{Tool, Venv, npm};
+use crate::setup::{Instrument, Venv, missing, need, npm, npm_ci};
 
 /// Members of the workspace that other tools build and test: the modules of the hosts.
 const MODULES: [&str; 7] = [
@@ -37,11 +37,6 @@ impl Workspace {
         Ok(Self { root: folder("workspace_root")?, target: folder("target_directory")? })
     }
 
-    /// The top of the checkout.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// A path from the top of the checkout.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.root.join(below)
@@ -63,13 +58,14 @@ impl Workspace {
     }
 
     /// The command of a line such as `A=1 cargo test`, in a folder of the checkout. `{target}` and `{root}` stand for folders,
-    /// quotes keep spaces, and `venv:python` is a program of the virtual environment `target/venv`.
+    /// `{crates}` for the words by which cargo tests all crates, quotes keep spaces, and `venv:python` is a program of the virtual environment `target/venv`.
     pub(crate) fn command(&self, folder: &str, line: &str) -> Command {
         let folder = self.path(folder);
         let fill = |word: String| {
             word.replace("{target}", &self.target.to_string_lossy())
                 .replace("{root}", &self.root.to_string_lossy())
         };
+        let line = if line.contains("{crates}") { &line.replace("{crates}", &Self::crates()) } else { line };
         let mut words = words(line).into_iter().map(fill).peekable();
         let mut variables = Vec::new();
         while let Some(word) = words.next_if(|word| is_variable(word)) {
@@ -87,16 +83,60 @@ impl Workspace {
         command
     }
 
-    /// `cargo test` of all crates, of which the caller's arguments choose. It gives what they depend on one set of
-    /// features, so that each dependency is compiled once. Without Redis those of clusters are left out.
-    pub(crate) fn cargo_test(&self) -> Command {
-        let mut cargo = self.command("", "cargo test --workspace");
-        cargo.args(MODULES.map(|module| format!("--exclude={module}")));
-        // The tool's `push` and `pull` are a feature of it.
-        let has_servers = Tool::Redis.missing().is_none();
-        cargo.arg(if has_servers { "--features=twindex-cli/cluster" } else { "--exclude=twindex-cluster" });
-        cargo
+    /// Runs lines that stand between `&&`, with these variables. `asan:cargo`, `tsan:cargo` and `miri:cargo` are cargo under an
+    /// [`Instrument`]; an environment is made first; `npm ci FOLDER` is left out where it would change nothing; `need go` leaves the
+    /// step out without that program.
+    pub(crate) fn run(
+        &self,
+        folder: &str,
+        lines: &str,
+        variables: &[(&str, &str)],
+        log: &mut Log,
+    ) -> Result<()> {
+        for line in lines.split(" && ") {
+            if let Some(what) = line.strip_prefix("need ") {
+                need(what, log)?;
+                continue;
+            }
+            if let Some(from) = line.strip_prefix("npm ci") {
+                npm_ci(&self.path(folder).join(from.trim()), log)?;
+                continue;
+            }
+            let is_venv = |word: &&str| word.starts_with("venv") && word.contains(':');
+            if let Some((venv, _)) = line.split(' ').find(is_venv).and_then(|word| word.split_once(':')) {
+                Venv::at(self.target(venv)).make(log)?;
+            }
+            let (instrument, line) = Instrument::of(line);
+            let mut command = self.command(folder, &line);
+            command.envs(variables.iter().copied());
+            match instrument {
+                Some(instrument) => instrument.run(&mut command, self, log)?,
+                None => log.run(&mut command)?,
+            }
+        }
+        Ok(())
     }
+
+    /// The words by which cargo tests all crates, of which further words choose. They give what those depend on one set of
+    /// features, so that each dependency is compiled once. Without Redis the crates of clusters are left out.
+    fn crates() -> String {
+        // The tool's `push` and `pull` are a feature of it.
+        let has_servers = missing("redis-server").is_none();
+        let clusters =
+            if has_servers { "--features=twindex-cli/cluster" } else { "--exclude=twindex-cluster" };
+        MODULES
+            .iter()
+            .fold(format!("--workspace {clusters}"), |words, module| format!("{words} --exclude={module}"))
+    }
+}
+
+/// The rows of a table: a name, a folder of the checkout, and lines as [`Workspace::run`] takes them.
+pub(crate) fn rows(table: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    table.lines().filter_map(|row| {
+        let (name, rest) = row.split_once(" | ")?;
+        let (folder, lines) = rest.split_once(" | ")?;
+        Some((name, folder, lines))
+    })
 }
 
 fn is_variable(word: &str) -> bool {

@@ -5,7 +5,7 @@ mod python;
 mod rust;
 mod tools;
 
-pub(crate) use node::{Runtime, npm, npm_ci, npm_ci_unbuilt};
+pub(crate) use node::{Runtime, npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
-pub(crate) use rust::{COMPONENTS, Sanitizer, WASI, fuzzer, miri, require_wasi, require_wasm};
-pub(crate) use tools::{Tool, need, output, require};
+pub(crate) use rust::{Instrument, fuzzer, require_wasm};
+pub(crate) use tools::{missing, need, output, require};

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use anyhow::Result;
 
-use crate::run::{Log, command};
+use crate::run::{Log, command, locked};
 use crate::steps::NotRun;
 use crate::workspace::Workspace;
 
@@ -20,20 +20,12 @@ pub(crate) fn npm(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Installs what the lock file of `folder` names, unless that was done since it last changed.
+/// Installs what the lock file of `folder` names, unless that was done since it last changed. The script that would build our
+/// own native module is left out: a step of its own does that.
 pub(crate) fn npm_ci(folder: &Path, log: &mut Log) -> Result<()> {
-    ci(folder, &["ci"], log)
-}
-
-/// As [`npm_ci`], without the script that would build a native module: a step of its own does that.
-pub(crate) fn npm_ci_unbuilt(folder: &Path, log: &mut Log) -> Result<()> {
-    ci(folder, &["ci", "--ignore-scripts"], log)
-}
-
-fn ci(folder: &Path, arguments: &[&str], log: &mut Log) -> Result<()> {
     // Two jobs may want the same folder.
     static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = locked(&ONE);
     // npm writes this file last.
     let installed = modified(&folder.join("node_modules/.package-lock.json"));
     let wanted = modified(&folder.join("package-lock.json")).max(modified(&folder.join("package.json")));
@@ -41,7 +33,8 @@ fn ci(folder: &Path, arguments: &[&str], log: &mut Log) -> Result<()> {
         log.note(&format!("{} has its packages", folder.display()));
         return Ok(());
     }
-    log.run(&mut npm(folder, arguments))
+    let is_crate = folder.join("Cargo.toml").exists();
+    log.run(npm(folder, &["ci"]).args(is_crate.then_some("--ignore-scripts")))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
@@ -49,7 +42,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
 }
 
 /// A runtime of JavaScript, as npm has it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runtime {
     /// The newest that npm has: the tests run in the one that is installed here.
     Node,

@@ -70,11 +70,6 @@ impl Venv {
         Self::at(workspace.target("venv"))
     }
 
-    /// The one with wasmtime.
-    pub(crate) fn of_wasmtime(workspace: &Workspace) -> Self {
-        Self::at(workspace.target("venv-wasm"))
-    }
-
     /// One of an interpreter in `folder`, which need not be there yet.
     pub(crate) fn with(interpreter: &Interpreter, folder: PathBuf) -> Self {
         Self { folder, base: interpreter.program.clone() }
@@ -113,6 +108,7 @@ impl Venv {
 
     fn command(&self, program: PathBuf, folder: &Path) -> Command {
         let mut command = command(program, folder);
+        command.env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
         let own = self.python().parent().map(Path::to_owned);
         let others = std::env::var_os("PATH").unwrap_or_default();
         if let Ok(path) = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&others))) {
@@ -124,7 +120,7 @@ impl Venv {
     /// Installs what `arguments` name, as pip takes them.
     pub(crate) fn install(&self, folder: &Path, arguments: &[&str], log: &mut Log) -> Result<()> {
         let mut pip = self.module("pip", folder);
-        pip.args(["install", "--disable-pip-version-check"]).args(arguments);
+        pip.arg("install").args(arguments);
         log.run(&mut pip).with_context(|| format!("installing {}", arguments.join(" ")))
     }
 

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::run::command;
+use crate::run::{Log, command};
 use crate::setup::node::NPM;
+use crate::setup::rust::require_wasi;
 use crate::steps::NotRun;
 
 /// The oldest Python that the bindings are built for.
@@ -14,58 +15,44 @@ pub(super) const PYTHON: (u32, u32) = (3, 11);
 /// The oldest Node that has the Node-API version that the bindings use and a test runner.
 const NODE: (u32, u32) = (20, 19);
 
-/// What some room cannot do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
-    /// Links every Rust program.
-    C,
-    /// Knows which files belong to the project.
-    Git,
-    /// `cargo fmt` and `cargo clippy`.
-    RustComponents,
-    /// Python, and its module that makes virtual environments.
-    Python,
-    /// Node and npm.
-    Node,
-    /// Servers for the cluster's tests and the benches.
-    Redis,
-    Valkey,
-    /// Chromium, for tests in a browser.
-    Browser,
-    /// The examples in other languages.
-    Go,
-    Maven,
-}
+/// What some step cannot do without: a program, what has it print its version, its name, and the line that installs it.
+const PROGRAMS: [(&str, &str, &str, &str); 8] = [
+    ("cc", "--version", "A C compiler", "apt-get install build-essential"),
+    ("git", "--version", "Git", "apt-get install git"),
+    ("redis-server", "--version", "Redis", "apt-get install redis-server"),
+    ("valkey-server", "--version", "Valkey", "apt-get install valkey-server"),
+    ("chromium", "--version", "Chromium", "apt-get install chromium"),
+    ("go", "version", "Go", "apt-get install golang-go"),
+    ("mvn", "--version", "Maven", "apt-get install maven"),
+    ("actionlint", "--version", "actionlint", "go install github.com/rhysd/actionlint/cmd/actionlint@latest"),
+];
 
 /// Stops with one line where a tool is missing.
-pub(crate) fn require(tools: &[Tool]) -> Result<()> {
-    tools.iter().find_map(|tool| tool.missing()).map_or(Ok(()), |line| bail!("{line}"))
+pub(crate) fn require(tools: &[&str]) -> Result<()> {
+    tools.iter().find_map(|tool| missing(tool)).map_or(Ok(()), |line| bail!("{line}"))
 }
 
-/// Leaves a step out where a tool is missing.
-pub(crate) fn need(tool: Tool) -> Result<()> {
-    tool.missing().map_or(Ok(()), |line| Err(NotRun(line).into()))
-}
-
-impl Tool {
-    /// What is missing, and the line that installs it.
-    pub(crate) fn missing(self) -> Option<String> {
-        let (program, version, name, install) = match self {
-            Self::Python => return missing_python(),
-            Self::Node => return missing_node(),
-            Self::RustComponents => return missing_components(),
-            // Visual Studio's compiler is found by cargo, and is on no path.
-            Self::C if cfg!(windows) => return None,
-            Self::C => ("cc", "--version", "A C compiler", "apt-get install build-essential"),
-            Self::Git => ("git", "--version", "Git", "apt-get install git"),
-            Self::Redis => ("redis-server", "--version", "Redis", "apt-get install redis-server"),
-            Self::Valkey => ("valkey-server", "--version", "Valkey", "apt-get install valkey-server"),
-            Self::Browser => ("chromium", "--version", "Chromium", "apt-get install chromium"),
-            Self::Go => ("go", "version", "Go", "apt-get install golang-go"),
-            Self::Maven => ("mvn", "--version", "Maven", "apt-get install maven"),
-        };
-        output(program, &[version]).is_none().then(|| format!("{name} is missing: {install}"))
+/// Leaves a step out where a tool, or the standard library of a platform, is missing.
+pub(crate) fn need(what: &str, log: &mut Log) -> Result<()> {
+    if what.starts_with("wasm32") {
+        return require_wasi(what, log);
     }
+    missing(what).map_or(Ok(()), |line| Err(NotRun(line).into()))
+}
+
+/// What is missing of a program, of `python3` with the module that makes environments, of `node` with npm, or of `clippy` with
+/// rustfmt; and the line that installs it.
+pub(crate) fn missing(tool: &str) -> Option<String> {
+    match tool {
+        "python3" => return missing_python(),
+        "node" => return missing_node(),
+        "clippy" => return missing_components(),
+        // Visual Studio's compiler is found by cargo, and is on no path.
+        "cc" if cfg!(windows) => return None,
+        _ => {}
+    }
+    let (program, version, name, install) = PROGRAMS.into_iter().find(|(program, ..)| *program == tool)?;
+    output(program, &[version]).is_none().then(|| format!("{name} is missing: {install}"))
 }
 
 fn missing_components() -> Option<String> {

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 
-use crate::bench::fast;
+use crate::bench::FAST;
 use crate::run::Log;
-use crate::setup::{Venv, WASI, npm, npm_ci, npm_ci_unbuilt, require_wasi, require_wasm};
+use crate::setup::{Venv, require_wasm};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
@@ -53,10 +53,8 @@ impl Suite {
     pub(crate) fn python(&self, steps: &mut Steps) -> Result<&Path, Failed> {
         let built = self.python.get_or_init(|| {
             steps.must("python: virtual environment", |log| {
-                let venv = Venv::of_tests(self);
-                venv.make(log)?;
-                let needed = ["-r", "bindings/python/requirements-dev.txt", "-r", "docs/requirements.txt"];
-                venv.install(self.root(), &needed, log)
+                let needed = "-r bindings/python/requirements-dev.txt -r docs/requirements.txt";
+                self.run("", &format!("venv:python -m pip install {needed}"), &[], log)
             })?;
             steps.must("python: wheel from the source distribution", |log| self.wheel(log))
         });
@@ -78,9 +76,8 @@ impl Suite {
             )?;
             let wheels = self.empty_folder("python-dist/wheel")?;
             // maturin is in the environment, so it need not be fetched again.
-            let line = "CARGO_TARGET_DIR={target}/python-sdist venv:python -m pip wheel --disable-pip-version-check \
-                        --no-deps --no-build-isolation --wheel-dir";
-            log.run(fast(self.command("", line)).arg(&wheels).arg(&folder))?;
+            let line = "CARGO_TARGET_DIR={target}/python-sdist venv:python -m pip wheel --no-deps --no-build-isolation --wheel-dir";
+            log.run(self.command("", line).envs(FAST).arg(&wheels).arg(&folder))?;
             std::fs::rename(&sources, &last)?;
         }
         let wheel = only_file(&wheels, "whl")?;
@@ -96,9 +93,7 @@ impl Suite {
     /// The Node package in its folder, ready to be used.
     pub(crate) fn node(&self, steps: &mut Steps) -> Result<(), Failed> {
         *self.node.get_or_init(|| {
-            let folder = &self.path("bindings/node");
-            steps.must("node: npm ci", |log| npm_ci_unbuilt(folder, log))?;
-            steps.must("node: build", |log| log.run(&mut fast(npm(folder, &["run", "build"]))))
+            steps.must("node: build", |log| self.run("bindings/node", "npm ci && npm run build", &FAST, log))
         })
     }
 
@@ -106,9 +101,7 @@ impl Suite {
     pub(crate) fn wasm(&self, steps: &mut Steps) -> Result<(), Failed> {
         self.wasm_target(steps)?;
         *self.wasm.get_or_init(|| {
-            let folder = &self.path("wasm/npm");
-            steps.must("wasm: npm ci", |log| npm_ci(folder, log))?;
-            steps.must("wasm: build", |log| log.run(&mut npm(folder, &["run", "build"])))?;
+            steps.must("wasm: build", |log| self.run("wasm/npm", "npm ci && npm run build", &[], log))?;
             steps.must("wasm: build of the component", |log| log.run(&mut component(self, true)))
         })
     }
@@ -117,8 +110,8 @@ impl Suite {
     pub(super) fn wasi_tool(&self, steps: &mut Steps) -> Result<&Path, Failed> {
         let tool = self.wasi_tool.get_or_init(|| {
             steps.must("cli: the tool for WASI", |log| {
-                require_wasi(WASI, log)?;
-                log.run(&mut self.command("", "cargo build --package=twindex-cli --target=wasm32-wasip1"))?;
+                let line = "need wasm32-wasip1 && cargo build --package=twindex-cli --target=wasm32-wasip1";
+                self.run("", line, &[], log)?;
                 Ok(self.target("wasm32-wasip1/debug/twindex.wasm"))
             })
         });
