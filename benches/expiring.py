@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,79 +24,37 @@ random.seed(1)
 SHUFFLED = random.sample(KEYS, PAIRS)
 SOON, LATE = 1.0, 3600.0
 
-
-def ttl(number: int) -> float:
-    return SOON if number % 2 else LATE
-
-
-class Plain:
-    """No pair expires."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = twindex.open(folder / "app.twx")
-        self.table: Any = self.store.table("t")
-
-    def write(self, key: str, number: int) -> None:
-        self.table.upsert(key, VALUE)
-
-    def read(self, key: str) -> object:
-        return self.table.select(key)
-
-    def remove(self) -> int:
-        return 0
-
-    def bytes(self) -> int:
-        return self.store.memory
+#: How a system writes a pair with a time to live, reads it, removes what has expired, and how many bytes it has.
+System = tuple[Callable[[str, float], Any], Callable[[str], object], Callable[[], int], Callable[[], int]]
 
 
-class Record(Plain):
-    """The deadline is in the record."""
+def systems(folder: Path) -> Iterator[tuple[str, int, System]]:
+    """No pair expires; the deadline is in the record; and in a sorted table; diskcache with its defaults."""
+    store = twindex.open(folder / "plain.twx")
+    plain = store.table("t")
+    yield "plain", PAIRS, (lambda key, _: plain.upsert(key, VALUE), plain.select, lambda: 0, lambda: store.memory)
+    store = twindex.open(folder / "record.twx")
+    table = store.table("t", expires=True)
 
-    def __init__(self, folder: Path) -> None:
-        self.store = twindex.open(folder / "app.twx")
-        self.table = self.store.table("t", expires=True)
+    def write(key: str, ttl: float) -> None:
+        table.upsert(key, VALUE, ttl=ttl)
 
-    def write(self, key: str, number: int) -> None:
-        self.table.upsert(key, VALUE, ttl=ttl(number))
+    yield "record", PAIRS, (write, table.select, table.remove_expired, lambda: store.memory)
+    store = twindex.open(folder / "index.twx")
+    table, times = store.table("t", expires=True), store.table("times", "sorted", keys="tuple", values="bytes")
 
-    def remove(self) -> int:
-        return int(self.table.remove_expired())
+    def write_both(key: str, ttl: float) -> None:
+        write(key, ttl)
+        times.upsert((time.time_ns() + int(ttl * 1e9), key), b"")
 
+    def remove() -> int:
+        found = [key for key, _ in times.scan(lt=(time.time_ns(),))]
+        table.delete_many([key for _, key in found])
+        return sum(times.delete_many(found))
 
-class Index(Record):
-    """And in a sorted table."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.times = self.store.table("times", "sorted", keys="tuple", values="bytes")
-
-    def write(self, key: str, number: int) -> None:
-        super().write(key, number)
-        self.times.upsert((time.time_ns() + int(ttl(number) * 1e9), key), b"")
-
-    def remove(self) -> int:
-        found = [key for key, _ in self.times.scan(lt=(time.time_ns(),))]
-        self.table.delete_many([key for _, key in found])
-        return sum(self.times.delete_many(found))
-
-
-class Diskcache:
-    """diskcache.Cache, with its defaults."""
-
-    def __init__(self, folder: Path) -> None:
-        self.cache = diskcache.Cache(str(folder), eviction_policy="none", size_limit=1 << 40)
-
-    def write(self, key: str, number: int) -> None:
-        self.cache.set(key, VALUE, expire=ttl(number))
-
-    def read(self, key: str) -> object:
-        return self.cache.get(key)
-
-    def remove(self) -> int:
-        return int(self.cache.expire())
-
-    def bytes(self) -> int:
-        return int(self.cache.volume())
+    yield "index", PAIRS, (write_both, table.select, remove, lambda: store.memory)
+    cache = diskcache.Cache(str(folder), eviction_policy="none", size_limit=1 << 40)
+    yield "diskcache", PAIRS // 10, (lambda key, ttl: cache.set(key, VALUE, expire=ttl), cache.get, cache.expire, cache.volume)
 
 
 def rate(work: Callable[[], int]) -> str:
@@ -105,27 +63,10 @@ def rate(work: Callable[[], int]) -> str:
     return f"{done / (time.perf_counter() - begun) / 1e3:,.0f}" if done else "-"
 
 
-def measure(system: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        it, count = system(Path(folder)), PAIRS // 10 if system is Diskcache else PAIRS
-
-        def write() -> int:
-            for number, key in enumerate(KEYS[:count]):
-                it.write(key, number)
-            return count
-
-        def read() -> int:
-            for key in SHUFFLED[:count]:
-                it.read(key)
-            return count
-
-        writes = rate(write)
-        size, reads = it.bytes() / count, rate(read)
-        time.sleep(1.1 * SOON)
-        removed = rate(it.remove)
-        print(f"| {system.__name__.lower()} | {writes} | {reads} | {removed} | {size:.0f} |", flush=True)
-
-
 print("| system | writes | reads | removed | bytes a pair |\n|---|---|---|---|---|")
-for each in (Plain, Record, Index, Diskcache):
-    measure(each)
+with tempfile.TemporaryDirectory() as folder:
+    for name, count, (write, read, remove, size) in systems(Path(folder)):
+        writes = rate(lambda: len([write(key, LATE if at % 2 == 0 else SOON) for at, key in enumerate(KEYS[:count])]))
+        held, reads = size() / count, rate(lambda: len([read(key) for key in SHUFFLED[:count]]))
+        time.sleep(1.1 * SOON)
+        print(f"| {name} | {writes} | {reads} | {rate(remove)} | {held:.0f} |", flush=True)

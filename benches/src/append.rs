@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::fill::check;
 use crate::job::Job;
-use crate::memory::{claim_memory, resident_bytes};
+use crate::memory::{claim_memory, growth_since, resident_bytes};
 use crate::options::Fallible;
 use crate::peer::{Peer, Session, time};
 use crate::record::{Record, Unit};
@@ -27,7 +27,7 @@ pub(crate) fn run<P: Peer>(job: &Job<'_>) -> Fallible<Vec<Record>> {
         records.push(if parts == 1 { record } else { record.with("part", number + 1) });
     }
     if threads == 1 && parts == 1 {
-        let growth = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
+        let growth = growth_since(before);
         let bytes = peer.bytes().or(growth).map(|bytes| bytes as f64 / part as f64);
         records.extend(bytes.map(|bytes| job.record("bytes", Unit::Bytes, bytes)));
     }

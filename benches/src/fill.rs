@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::job::Job;
 use crate::keys::{KeyList, rng};
-use crate::memory::{claim_memory, resident_bytes};
+use crate::memory::{claim_memory, growth_since, resident_bytes};
 use crate::options::{Fallible, Order};
 use crate::peer::{Peer, Session, SortedSession, time};
 use crate::record::{Record, Unit};
@@ -107,7 +107,7 @@ fn fill<P: Peer>(peer: &mut P, job: &Job<'_>, list: &KeyList) -> Vec<Record> {
     let time = time(job.options.clock, peer, job.threads(), |thread, session| {
         insert(session, list, list.group(thread, job.threads()), job.value_bytes());
     });
-    let growth = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let growth = growth_since(before);
     let bytes = if job.threads() == 1 { peer.bytes().or(growth) } else { None };
     let bytes = bytes.map(|bytes| job.record("bytes", Unit::Bytes, bytes as f64 / list.len() as f64));
     [job.rate("insert", list.len(), time)].into_iter().chain(bytes).collect()

@@ -31,7 +31,7 @@ mod ycsb;
 pub use command::{System, main};
 pub use job::Job;
 pub use keys::KeyList;
-pub use memory::{claim_memory, most_resident_bytes, resident_bytes};
+pub use memory::{claim_memory, growth_since, most_resident_bytes, resident_bytes};
 pub use options::{Clock, Fallible, Index, Options, Order, Persistence};
 pub use peer::{Bytes, Hasher, Peer, Session, SortedSession, alone, replace, spread};
 pub use record::{Record, Unit, median};

@@ -6,6 +6,11 @@ pub fn resident_bytes() -> Option<u64> {
     bytes_in("/proc/self/status", "VmRSS:")
 }
 
+/// By how many bytes the process has grown since it was of this size.
+pub fn growth_since(before: Option<u64>) -> Option<u64> {
+    before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before))
+}
+
 /// The most that this process occupied so far.
 pub fn most_resident_bytes() -> Option<u64> {
     bytes_in("/proc/self/status", "VmHWM:")

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use crate::fill::{begin, insert, select};
 use crate::job::Job;
 use crate::keys::{KeyList, rng};
-use crate::memory::resident_bytes;
+use crate::memory::{growth_since, resident_bytes};
 use crate::options::{Clock, Fallible};
 use crate::peer::{Peer, Session, time};
 use crate::record::{Record, Unit};
@@ -41,7 +41,7 @@ pub(crate) fn tables<P: Peer>(job: &Job<'_>) -> Fallible<Vec<Record>> {
         job.rate(figure, count * each * walks, clock.since(start))
     };
     let mut records = vec![measure("insert", 1, &list, true)];
-    let growth = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let growth = growth_since(before);
     records.push(measure("select", walks, &read_list, false));
     records.extend(growth.map(|growth| job.record("bytes", Unit::Bytes, growth as f64 / count as f64)));
     Ok(records)
@@ -91,7 +91,7 @@ pub(crate) fn churn<P: Peer>(job: &Job<'_>) -> Fallible<Vec<Record>> {
             assert!(session.insert(new, &value), "{} was there before", new.escape_ascii());
         }
     });
-    let growth = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let growth = growth_since(before);
     peer.each_thread(1, |_, session| select(session, &keys, pairs..2 * pairs, job.value_bytes()));
     let bytes = peer.bytes().or(growth);
     let bytes = bytes.map(|bytes| job.record("bytes", Unit::Bytes, bytes as f64 / pairs as f64));

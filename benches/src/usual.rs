@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use hashbrown::HashMap;
-use twindex::{IndexKind, Store, Table};
+use twindex::{Cursor, IndexKind, Store, Table};
 
 use crate::command::System;
 use crate::options::Options;
@@ -72,17 +72,21 @@ impl Session for &Table {
     }
 }
 
+/// Gives the next pairs of a cursor one by one; how many.
+pub fn walk(mut cursor: Cursor, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+    let mut count = 0;
+    while count < limit
+        && let Some((key, value)) = cursor.scan_asc_next()
+    {
+        read(key, value);
+        count += 1;
+    }
+    count
+}
+
 impl SortedSession for &Table {
-    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut cursor = self.cursor(first..).expect("it is sorted");
-        let mut count = 0;
-        while count < limit
-            && let Some((key, value)) = cursor.scan_asc_next()
-        {
-            read(key, value);
-            count += 1;
-        }
-        count
+    fn scan(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        walk(self.cursor(first..).expect("it is sorted"), limit, read)
     }
 
     fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {

@@ -38,39 +38,10 @@ pub struct Batch {
 #[derive(Debug)]
 struct Step {
     table: Table,
-    verb: Verb,
+    /// What it does, or expects, as the function calls it.
+    verb: &'static str,
     key: Vec<u8>,
     value: Vec<u8>,
-}
-
-/// What a step does, or expects. The letter is its name in the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
-    Insert,
-    Replace,
-    Upsert,
-    Delete,
-    Increment(i64),
-    ExpectValue,
-    ExpectNone,
-}
-
-impl Verb {
-    fn letter(self) -> &'static str {
-        match self {
-            Self::Insert => "i",
-            Self::Replace => "r",
-            Self::Upsert => "u",
-            Self::Delete => "d",
-            Self::Increment(_) => "n",
-            Self::ExpectValue => "e",
-            Self::ExpectNone => "a",
-        }
-    }
-
-    fn is_expectation(self) -> bool {
-        matches!(self, Self::ExpectValue | Self::ExpectNone)
-    }
 }
 
 impl Batch {
@@ -80,7 +51,7 @@ impl Batch {
 
     /// The number of writes in it.
     pub fn len(&self) -> usize {
-        self.steps.iter().filter(|step| !step.verb.is_expectation()).count()
+        self.steps.iter().filter(|step| !step.is_expectation()).count()
     }
 
     /// Whether there are none.
@@ -90,38 +61,38 @@ impl Batch {
 
     /// Adds the pair where the key is absent.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Insert, key.as_ref(), value.as_ref())
+        self.add(table, "i", key.as_ref(), value.as_ref())
     }
 
     /// Replaces the value where the key is present.
     pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Replace, key.as_ref(), value.as_ref())
+        self.add(table, "r", key.as_ref(), value.as_ref())
     }
 
     /// Gives the key this value, present or not.
     pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Upsert, key.as_ref(), value.as_ref())
+        self.add(table, "u", key.as_ref(), value.as_ref())
     }
 
     /// Removes the pair.
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Delete, key.as_ref(), &[])
+        self.add(table, "d", key.as_ref(), &[])
     }
 
     /// Adds `by` to the value, the text of an integer. An absent key counts as 0. The batch fails where the value is no such
     /// text, or the sum has more than 64 bits.
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<()> {
-        self.add(table, Verb::Increment(by), key.as_ref(), by.to_string().as_bytes())
+        self.add(table, "n", key.as_ref(), by.to_string().as_bytes())
     }
 
     /// Has the batch done only if the key has this value when it is committed, or is absent for `None`. What the batch itself
     /// writes does not count.
     pub fn expect(&mut self, table: &Table, key: impl AsRef<[u8]>, value: Option<&[u8]>) -> Result<()> {
-        let verb = if value.is_some() { Verb::ExpectValue } else { Verb::ExpectNone };
+        let verb = if value.is_some() { "e" } else { "a" };
         self.add(table, verb, key.as_ref(), value.unwrap_or_default())
     }
 
-    fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
+    fn add(&mut self, table: &Table, verb: &'static str, key: &[u8], value: &[u8]) -> Result<()> {
         table.check(key)?;
         check_value(value)?;
         if !Arc::ptr_eq(&table.shared, &self.shared) {
@@ -145,16 +116,10 @@ impl Batch {
         if len > MAX_SENT {
             return Err(Error::TooLarge { len });
         }
-        let slot = self.slot(&layouts)?;
-        let Some(slot) = slot else { return Ok(Vec::new()) };
-        let wrote = |answer: &Value| match answer {
-            Value::Array(fields) => match &fields[..] {
-                [Value::BulkString(what), Value::Array(took)] => {
-                    what == b"done" && took.contains(&Value::Int(1))
-                }
-                _ => false,
-            },
-            _ => false,
+        let Some(slot) = self.slot(&layouts)? else { return Ok(Vec::new()) };
+        let wrote = |answer: &Value| {
+            let Value::Array(fields) = answer else { return false };
+            matches!(&fields[..], [Value::BulkString(what), Value::Array(took)] if what == b"done" && took.contains(&Value::Int(1)))
         };
         let op = Op::telling(slot, self.command(&layouts), wrote);
         let done = self.shared.router.one(op, Kind::Write).await;
@@ -192,7 +157,7 @@ impl Batch {
         let mut cmd = functions::call("batch", &keys);
         for ((step, layout), at) in self.steps.iter().zip(layouts).zip(at) {
             let field = if layout.partitions.is_empty() { &[] } else { &step.key[..] };
-            cmd.arg(step.verb.letter()).arg(u8::from(!layout.partitions.is_empty()));
+            cmd.arg(step.verb).arg(u8::from(!layout.partitions.is_empty()));
             cmd.arg(at).arg(field).arg(&step.value[..]);
         }
         cmd
@@ -213,17 +178,17 @@ impl Batch {
             b"done" => more.iter().map(|took| Ok(number(took)? == 1)).collect(),
             b"unexpected" => {
                 let failed = more.iter().map(number).collect::<Result<Vec<_>>>()?;
-                let mut expected = self.steps.iter().filter(|step| step.verb.is_expectation());
+                let mut expected = self.steps.iter().filter(|step| step.is_expectation());
                 let first = failed.first().and_then(|first| expected.nth(*first)).ok_or_else(wrong)?;
                 Err(Error::Unexpected { table: first.table.name().into(), key: excerpt(&first.key), failed })
             }
             b"no sum" => {
                 let [Value::Int(place), Value::BulkString(old)] = &more[..] else { return Err(wrong()) };
                 let step = usize::try_from(*place).ok().and_then(|place| self.steps.get(place));
-                let Some(Step { verb: Verb::Increment(by), .. }) = step else { return Err(wrong()) };
-                let value = std::str::from_utf8(old).ok().and_then(|text| text.parse::<i64>().ok());
-                Err(match value {
-                    Some(value) => twindex::Error::Overflow { value, by: *by }.into(),
+                let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
+                let by = step.and_then(|step| number(&step.value)).ok_or_else(wrong)?;
+                Err(match number(old) {
+                    Some(value) => twindex::Error::Overflow { value, by }.into(),
                     None => twindex::Error::NotAnInteger { start: excerpt(old) }.into(),
                 })
             }
@@ -233,6 +198,10 @@ impl Batch {
 }
 
 impl Step {
+    fn is_expectation(&self) -> bool {
+        matches!(self.verb, "e" | "a")
+    }
+
     fn named(&self) -> String {
         format!("\"{}\" of table \"{}\"", excerpt(&self.key), self.table.name())
     }

@@ -121,7 +121,7 @@ impl Catalogue {
         // Nothing is known yet, so nothing can be old.
         let [seen, looked] = [clock::millis(), clock::millis()].map(AtomicU64::new);
         let (known, reading) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { router, names, partitions, age, known, seen, looked, reading }
+        Self { router, names, partitions: partitions.clamp(1, 1024), age, known, seen, looked, reading }
     }
 
     fn call(&self, function: &str, arguments: &[&[u8]]) -> Cmd {

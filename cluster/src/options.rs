@@ -10,38 +10,72 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::{Error, Result};
 
-/// How to connect. [`connect`](crate::connect) uses the defaults.
-#[derive(Clone, Debug)]
-pub struct Options {
-    pub(crate) namespace: String,
-    pub(crate) timeout: Duration,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) patience: Duration,
-    pub(crate) catalogue_age: Duration,
-    pub(crate) partitions: u16,
-    pub(crate) replicas: u32,
-    pub(crate) near_cache: usize,
-    pub(crate) longest_life: Duration,
-    pub(crate) addresses: Arc<HashMap<String, String>>,
-    pub(crate) tls: TlsCertificates,
+macro_rules! options {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr;)+) => {
+        /// How to connect. [`connect`](crate::connect) uses the defaults.
+        #[derive(Clone, Debug)]
+        pub struct Options {
+            pub(crate) namespace: String,
+            pub(crate) addresses: Arc<HashMap<String, String>>,
+            pub(crate) tls: TlsCertificates,
+            $(pub(crate) $name: $type,)+
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self {
+                    namespace: "tw".into(),
+                    addresses: Arc::default(),
+                    tls: TlsCertificates { client_tls: None, root_cert: None },
+                    $($name: $default,)+
+                }
+            }
+        }
+
+        impl Options {
+            $(
+            $(#[doc = $doc])+
+            #[must_use]
+            pub fn $name(mut self, $name: $type) -> Self {
+                self.$name = $name;
+                self
+            }
+            )+
+        }
+    };
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            namespace: "tw".into(),
-            timeout: Duration::from_secs(2),
-            connect_timeout: Duration::from_secs(1),
-            patience: Duration::from_secs(15),
-            catalogue_age: Duration::from_secs(1),
-            partitions: 16,
-            replicas: 0,
-            near_cache: 0,
-            longest_life: Duration::from_mins(1),
-            addresses: Arc::default(),
-            tls: TlsCertificates { client_tls: None, root_cert: None },
-        }
-    }
+options! {
+    /// How long a server may take to answer one command: 2 s unless set. A write that takes longer has an unknown outcome.
+    timeout: Duration = Duration::from_secs(2);
+
+    /// How long making one connection may take: 1 s unless set.
+    connect_timeout: Duration = Duration::from_secs(1);
+
+    /// How long a command that no server has taken yet is tried again, as during a failover: 15 s unless set.
+    patience: Duration = Duration::from_secs(15);
+
+    /// How soon this client learns of a table that another one cleared or dropped: 1 s unless set.
+    catalogue_age: Duration = Duration::from_secs(1);
+
+    /// How many partitions a sorted table gets that is created now, 1 to 1024: 16 unless set. More let it spread over more
+    /// servers and cost more for each scan.
+    partitions: u16 = 16;
+
+    /// Has every write wait until so many replicas of its master have it: 0, none, unless set.
+    ///
+    /// A write that fewer have in time, for which `timeout` is allowed once more, is
+    /// [`NotReplicated`](crate::Error::NotReplicated), and done. It takes a connection of its own while it waits, of which
+    /// there are up to 8 to each master. A master that dies takes an acknowledged write with it only if the servers then
+    /// choose a replica that has it not: with all replicas waited for there is none.
+    replicas: u32 = 0;
+
+    /// Keeps this many bytes of pairs in the process. The servers say which of them were written to. Fewer than
+    /// 64 KiB count as 64 KiB; 0, the default, keeps none.
+    near_cache: usize = 0;
+
+    /// How long a pair in the near cache is shown at most: 60 s unless set.
+    longest_life: Duration = Duration::from_mins(1);
 }
 
 impl Options {
@@ -55,69 +89,6 @@ impl Options {
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.namespace);
-        self
-    }
-
-    /// How long a server may take to answer one command: 2 s unless set. A write that takes longer has an unknown outcome.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// How long making one connection may take: 1 s unless set.
-    #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// How long a command that no server has taken yet is tried again, as during a failover: 15 s unless set.
-    #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// How soon this client learns of a table that another one cleared or dropped: 1 s unless set.
-    #[must_use]
-    pub fn catalogue_age(mut self, age: Duration) -> Self {
-        self.catalogue_age = age;
-        self
-    }
-
-    /// How many partitions a sorted table gets that is created now, 1 to 1024: 16 unless set. More let it spread over more
-    /// servers and cost more for each scan.
-    #[must_use]
-    pub fn partitions(mut self, partitions: u16) -> Self {
-        self.partitions = partitions.clamp(1, 1024);
-        self
-    }
-
-    /// Has every write wait until so many replicas of its master have it: 0, none, unless set.
-    ///
-    /// A write that fewer have in time, for which `timeout` is allowed once more, is
-    /// [`NotReplicated`](crate::Error::NotReplicated), and done. It takes a connection of its own while it waits, of which
-    /// there are up to 8 to each master. A master that dies takes an acknowledged write with it only if the servers then
-    /// choose a replica that has it not: with all replicas waited for there is none.
-    #[must_use]
-    pub fn replicas(mut self, replicas: u32) -> Self {
-        self.replicas = replicas;
-        self
-    }
-
-    /// Keeps this many bytes of pairs in the process. The servers say which of them were written to. Fewer than
-    /// 64 KiB count as 64 KiB; 0, the default, keeps none.
-    #[must_use]
-    pub fn near_cache(mut self, bytes: usize) -> Self {
-        self.near_cache = bytes;
-        self
-    }
-
-    /// How long a pair in the near cache is shown at most: 60 s unless set.
-    #[must_use]
-    pub fn longest_life(mut self, life: Duration) -> Self {
-        self.longest_life = life;
         self
     }
 
@@ -143,9 +114,7 @@ impl Options {
             Some(redis::ClientTlsConfig { client_cert: certificate.to_vec(), client_key: key.to_vec() });
         self
     }
-}
 
-impl Options {
     /// What is wrong with the certificates given, if anything is.
     fn wrong_tls(&self, is_tls: bool) -> Option<&'static str> {
         let (authority, identity) = (&self.tls.root_cert, &self.tls.client_tls);

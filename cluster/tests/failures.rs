@@ -220,7 +220,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
             }
         }
         if hangs {
-            cluster.servers()[gone].resume()?;
+            cluster.servers_mut()[gone].go_on(true)?;
             cluster.wait_until_ready()?;
         }
     }

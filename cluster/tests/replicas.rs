@@ -65,12 +65,12 @@ async fn a_write_that_returns_is_on_the_replica() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> {
-    let cluster = Cluster::start(3, 1)?;
+    let mut cluster = Cluster::start(3, 1)?;
     let [patient, _] = tables(&cluster.url(), 1, Duration::from_secs(20)).await?;
     let [hash, sorted] = tables(&cluster.url(), 1, Duration::from_millis(500)).await?;
     patient.insert("{k}a", "before").await?;
     let (place, ..) = replica_of(&cluster, "tw:h:*:{k}a")?;
-    cluster.servers()[place].pause()?;
+    cluster.servers_mut()[place].fail(true)?;
     let started = Instant::now();
     let error = hash.upsert("{k}a", "after").await.expect_err("the replica hangs");
     assert!(started.elapsed() >= Duration::from_millis(500), "it waited");
@@ -84,7 +84,7 @@ async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> 
         done += usize::from(sorted.upsert(number.to_string(), "1").await.is_ok());
     }
     assert!((5..30).contains(&done), "{done} of 30");
-    cluster.servers()[place].resume()?;
+    cluster.servers_mut()[place].go_on(true)?;
     patient.upsert("{k}a", "again").await?;
 
     Ok(())

@@ -16,7 +16,7 @@ use rand::distr::Distribution as _;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::Zipf;
-use twindex_benches::{Bytes, Clock, Fallible, Job, Record, Unit, resident_bytes};
+use twindex_benches::{Bytes, Clock, Fallible, Job, Record, Unit, growth_since, resident_bytes};
 use twindex_cache::CacheOptions;
 
 /// A cache that threads share.
@@ -297,7 +297,7 @@ pub fn memory(job: &Job<'_>) -> Fallible<Vec<Record>> {
     for number in 0..2 * pairs {
         assert!(cache.put(&bytes(number), &bytes(number)), "there is room");
     }
-    let growth = before.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let growth = growth_since(before);
     let kept = (0..2 * pairs).filter(|&number| cache.get(&bytes(number)).is_some()).count();
     let bytes = growth.map(|growth| growth as f64 / kept.max(1) as f64 - 32.0);
     Ok(bytes.map(|bytes| job.record("bytes above 32", Unit::Bytes, bytes.max(0.0))).into_iter().collect())
@@ -358,8 +358,7 @@ pub fn sizes(job: &Job<'_>) -> Fallible<Vec<Record>> {
             job.rate("requests", pairs as usize, time),
             job.record("refused of a million", Unit::Bytes, 1e6 * refused as f64 / pairs as f64),
         ];
-        let growth =
-            resident.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before) as f64);
+        let growth = growth_since(resident).map(|growth| growth as f64);
         all.extend(
             growth.map(|bytes| job.record("resident for a byte", Unit::Bytes, bytes / capacity as f64)),
         );

@@ -17,8 +17,8 @@ const BATCH: usize = 1_000;
 
 /// In memory, without syncing and with transactions of a thousand writes; or in a file, with one transaction a call.
 pub struct Lmdb<const FILE: bool> {
-    env: Arc<Env>,
-    pairs: Database<Bytes, Bytes>,
+    pub env: Arc<Env>,
+    pub pairs: Database<Bytes, Bytes>,
     syncing: Option<(Sender<()>, JoinHandle<()>)>,
     _folder: TempDir,
 }

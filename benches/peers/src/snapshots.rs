@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heed::types::Bytes;
 use redb::{ReadableDatabase, ReadableTable};
 use twindex_benches::{
     Clock, Fallible, Index, Job, KeyList, Options, Peer, Persistence, Record, Session, SortedSession, Unit,
-    claim_memory, fill_value, median, shared, spread,
+    claim_memory, fill_value, median, shared, spread, usual::walk,
 };
 
 /// How long transfers are made. In a test it is enough that they end.
@@ -75,16 +74,8 @@ impl Session for Reader<'_> {
 }
 
 impl SortedSession for Reader<'_> {
-    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut cursor = self.read().cursor(first..).expect("it is sorted");
-        let mut count = 0;
-        while count < limit
-            && let Some((key, value)) = cursor.scan_asc_next()
-        {
-            read(key, value);
-            count += 1;
-        }
-        count
+    fn scan(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        walk(self.read().cursor(first..).expect("it is sorted"), limit, read)
     }
 
     fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
@@ -405,29 +396,27 @@ impl Bank for Redb {
     }
 }
 
-struct Lmdb(heed::Env, heed::Database<Bytes, Bytes>);
-
-impl Bank for Lmdb {
+impl Bank for crate::lmdb::InMemory {
     fn transfer(&self, from: &[u8], to: &[u8]) {
-        let mut txn = self.0.write_txn().expect("LMDB begins");
+        let mut txn = self.env.write_txn().expect("LMDB begins");
         let [one, two] =
-            [from, to].map(|key| balance(self.1.get(&txn, key).expect("LMDB gets").expect("an account")));
-        self.1.put(&mut txn, from, &account(one - 1)).expect("LMDB puts");
-        self.1.put(&mut txn, to, &account(two + 1)).expect("LMDB puts");
+            [from, to].map(|key| balance(self.pairs.get(&txn, key).expect("LMDB gets").expect("an account")));
+        self.pairs.put(&mut txn, from, &account(one - 1)).expect("LMDB puts");
+        self.pairs.put(&mut txn, to, &account(two + 1)).expect("LMDB puts");
         txn.commit().expect("LMDB commits");
     }
 
     fn fill(&self, keys: &KeyList) {
-        let mut txn = self.0.write_txn().expect("LMDB begins");
+        let mut txn = self.env.write_txn().expect("LMDB begins");
         for (_, key) in keys.pairs(0..keys.len()) {
-            self.1.put(&mut txn, key, &account(BALANCE)).expect("LMDB puts");
+            self.pairs.put(&mut txn, key, &account(BALANCE)).expect("LMDB puts");
         }
         txn.commit().expect("LMDB commits");
     }
 
     fn balance(&self, key: &[u8]) -> u64 {
-        let txn = self.0.read_txn().expect("LMDB begins");
-        balance(self.1.get(&txn, key).expect("LMDB gets").expect("an account"))
+        let txn = self.env.read_txn().expect("LMDB begins");
+        balance(self.pairs.get(&txn, key).expect("LMDB gets").expect("an account"))
     }
 }
 
@@ -435,19 +424,7 @@ impl Bank for Lmdb {
 pub fn transactions(job: &Job<'_>) -> Fallible<Vec<Record>> {
     match job.system {
         "redb" => transfers(job, &Redb::new()),
-        "lmdb" => {
-            let folder = tempfile::TempDir::new_in(if std::path::Path::new("/dev/shm").is_dir() {
-                "/dev/shm"
-            } else {
-                "."
-            })?;
-            let env =
-                crate::lmdb::open(folder.path(), heed::EnvFlags::NO_SYNC | heed::EnvFlags::NO_META_SYNC);
-            let mut txn = env.write_txn()?;
-            let pairs = env.create_database(&mut txn, None)?;
-            txn.commit()?;
-            transfers(job, &Lmdb(env, pairs))
-        }
+        "lmdb" => transfers(job, &crate::lmdb::InMemory::open(job.options)),
         _ if job.options.persistence == Persistence::None => {
             let store = twindex::Store::new();
             let table = store.table("pairs", index(job.options))?;

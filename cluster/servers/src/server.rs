@@ -81,26 +81,10 @@ impl Server {
 
     fn prepare(port: u16, settings: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let port_text = port.to_string();
+        let usual = "--bind 127.0.0.1 --appendonly no --logfile log --repl-diskless-sync-delay 0 --port";
+        let mut arguments: Vec<String> = usual.split(' ').map(Into::into).collect();
         let directory = folder.path().display().to_string();
-        let mut arguments: Vec<String> = [
-            "--port",
-            &port_text,
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            &directory,
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--logfile",
-            "log",
-            "--repl-diskless-sync-delay",
-            "0",
-        ]
-        .map(Into::into)
-        .into();
+        arguments.extend([port.to_string(), "--dir".into(), directory, "--save".into(), String::new()]);
         arguments.extend(settings.iter().copied().map(Into::into));
         Ok(Self { port, tls_port: None, program: program(), arguments, running: None, folder })
     }
@@ -203,24 +187,14 @@ impl Server {
         Ok(())
     }
 
-    /// Has it hang, or die.
+    /// Has it hang, its connections open, or die.
     pub fn fail(&mut self, hangs: bool) -> Result<()> {
-        if hangs { self.pause() } else { self.kill() }
+        if hangs { self.signal("-STOP") } else { self.kill() }
     }
 
     /// Lets it go on where it hangs, or starts it again.
     pub fn go_on(&mut self, hangs: bool) -> Result<()> {
-        if hangs { self.resume() } else { self.run() }
-    }
-
-    /// Stops it without closing its connections.
-    pub fn pause(&self) -> Result<()> {
-        self.signal("-STOP")
-    }
-
-    /// Lets it go on.
-    pub fn resume(&self) -> Result<()> {
-        self.signal("-CONT")
+        if hangs { self.signal("-CONT") } else { self.run() }
     }
 }
 
