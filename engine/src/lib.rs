@@ -196,11 +196,11 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
-use parts::{common, head4};
+use parts::{common, head4, lock, same_bytes};
 use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch, prefetch_bytes};
 use std::alloc::{self, Layout};
 use std::borrow::{Borrow, Cow};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -516,9 +516,9 @@ pub fn check_value(value: &[u8]) -> Result<()> {
 
 /// Everything that differs between processors and systems: prefetches, vector compares, fences, pages, hashing.
 mod platform {
-    #[allow(unused_imports, reason = "for the portable compare")]
-    use super::sync::atomic::Ordering::Acquire;
+    use super::sync::atomic::Ordering::{Acquire, Relaxed, Release};
     use super::sync::atomic::{AtomicU32, AtomicU64};
+    use std::hint::select_unpredictable;
 
     /// Whether this is the small WebAssembly module. Programs download it, so it leaves out the fast paths that others have.
     pub(super) const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
@@ -546,7 +546,7 @@ mod platform {
     /// Prefetches one of several lines. WebAssembly has no prefetch. There a plain load takes its place, and the processor
     /// overlaps several of them.
     #[inline(always)]
-    pub(super) fn prefetch_batch<T>(at: *const T) {
+    pub fn prefetch_batch<T>(at: *const T) {
         #[cfg(target_arch = "wasm32")]
         if at.addr() >> 16 < std::arch::wasm32::memory_size(0) {
             // SAFETY: R1. The byte is within the memory. It is forgotten, so it may be anything.
@@ -565,9 +565,9 @@ mod platform {
 
     // --- vector compares
 
-    /// The first 16 bytes of a hash bucket: a tag a slot, and the bucket's count of passed pairs.
+    /// Twelve tags that are compared at once, and a word. One thread at a time changes the tags.
     #[repr(C, align(16))]
-    pub(super) struct Tags {
+    pub struct Tags {
         pub(super) low: AtomicU64,
         pub(super) high: AtomicU32,
         pub(super) passed: AtomicU32,
@@ -576,7 +576,7 @@ mod platform {
     impl Tags {
         /// A bit for each of the 12 tags that is `tag`. The four bits above them mean nothing.
         #[inline(always)]
-        pub(super) fn matches(&self, tag: u8) -> u32 {
+        pub fn matches(&self, tag: u8) -> u32 {
             #[cfg(all(target_arch = "x86_64", not(any(miri, twindex_shuttle))))]
             {
                 use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
@@ -613,6 +613,31 @@ mod platform {
                 let low = u64::from_le(self.low.load(Acquire)) ^ wanted;
                 zero_bytes(low) | zero_bytes(high) << 8
             }
+        }
+
+        /// Sets the tag of a free slot, or clears it again. What the thread wrote before is visible with it.
+        #[inline]
+        pub fn flip(&self, slot: usize, tag: u8) {
+            let bits = u64::from(tag) << (slot % 8 * 8);
+            let (low, high) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
+            self.low.store(self.low.load(Relaxed) ^ low.to_le(), Release);
+            self.high.store(self.high.load(Relaxed) ^ high.to_le(), Release);
+        }
+
+        /// The word beside the tags.
+        #[inline(always)]
+        pub fn word(&self) -> u32 {
+            self.passed.load(Acquire)
+        }
+
+        /// Replaces the word.
+        pub fn set_word(&self, word: u32) {
+            self.passed.store(word, Release);
+        }
+
+        /// Replaces the word, unless it has changed. It may be changed by readers as well.
+        pub fn swap_word(&self, old: u32, new: u32) {
+            let _ = self.passed.compare_exchange(old, new, Relaxed, Relaxed);
         }
     }
 
@@ -678,24 +703,25 @@ mod platform {
 
     // --- hashing
 
+    /// How a hash table hashes its keys: with a random secret, so that nobody can choose keys that collide.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-    pub(super) type Hashing = foldhash::fast::RandomState;
+    pub type Hashing = foldhash::fast::RandomState;
 
-    /// How a new hash table hashes its keys: with a random secret, so that nobody can choose keys that collide.
+    /// For a new table.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-    pub(super) fn hashing() -> Hashing {
+    pub fn hashing() -> Hashing {
         Hashing::default()
     }
 
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-    pub(super) type Hashing = foldhash::fast::SeedableRandomState;
+    pub type Hashing = foldhash::fast::SeedableRandomState;
 
     /// A module without imports has no random numbers, so its host gives it a secret.
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub(super) static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
 
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-    pub(super) fn hashing() -> Hashing {
+    pub fn hashing() -> Hashing {
         static TABLES: AtomicU64 = AtomicU64::new(0);
         let seed = SEED.get_or_init(|| foldhash::SharedSeed::from_u64(0));
         let table = TABLES.fetch_add(1, super::Relaxed);
@@ -886,7 +912,6 @@ mod epoch {
         OWN.try_with(|own| ptr::from_ref(own).addr()).unwrap_or(0)
     }
 
-    /// All slots.
     fn slots() -> impl Iterator<Item = &'static Slot> {
         // SAFETY: E1. The list holds leaked slots only, so each pointer is null or valid for ever.
         let slot = |at: *const Slot| unsafe { at.as_ref() };
@@ -943,17 +968,14 @@ mod epoch {
     /// Begins a pin: E1.
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
-        pin_for(ptr::from_ref(memory).addr())
+        let store = ptr::from_ref(memory).addr();
+        pin_at_once(store).unwrap_or_else(|| pin_slowly(store))
     }
 
     /// Begins a pin of a thread that may write. `has_writers` finds it.
     #[inline(always)]
     pub(super) fn pin_to_write(memory: &Memory) -> Guard {
-        pin_for(ptr::from_ref(memory).addr() | WRITES)
-    }
-
-    #[inline(always)]
-    fn pin_for(store: usize) -> Guard {
+        let store = ptr::from_ref(memory).addr() | WRITES;
         pin_at_once(store).unwrap_or_else(|| pin_slowly(store))
     }
 
@@ -993,7 +1015,6 @@ mod epoch {
     }
 
     impl Slot {
-        /// A slot that is taken.
         const fn new(pinned: u64, next: *const Self, number: usize) -> Self {
             let (pinned, nested) = (AtomicU64::new(pinned), AtomicU64::new(0));
             let (store, taken) = (AtomicUsize::new(0), AtomicBool::new(true));
@@ -1021,17 +1042,8 @@ mod epoch {
         writers(memory).next().is_some()
     }
 
-    /// Whether the calling thread is.
-    pub(super) fn is_writing(memory: &Memory) -> bool {
-        own_writers(memory) > 0
-    }
-
-    /// Whether the calling thread is, and was before its latest pin.
-    pub(super) fn writes_twice(memory: &Memory) -> bool {
-        own_writers(memory) > 1
-    }
-
-    fn own_writers(memory: &Memory) -> usize {
+    /// How often the calling thread is, not counting nested pins.
+    pub(super) fn own_writers(memory: &Memory) -> usize {
         // Most often the thread has no pin at all.
         if OWN.try_with(|own| own.get().pinned.load(Relaxed) == 0) == Ok(true) {
             return 0;
@@ -1058,7 +1070,7 @@ mod epoch {
 
     /// A small number that no other living thread has. It is 0 before the thread's first pin, and wherever pins need a fence.
     #[inline]
-    pub(super) fn lane() -> usize {
+    pub fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
 
@@ -1297,20 +1309,6 @@ impl Drop for Locked<'_> {
 fn wait(turns: &mut u32) {
     *turns += 1;
     if turns.is_multiple_of(64) { sync::yield_now() } else { sync::spin_loop() }
-}
-
-/// Locks a mutex. A waiter spins first: most locks are held for a microsecond, and waking a thread takes dozens of them. A
-/// poisoned lock is used all the same: the closure that panicked ran before anything was changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    let mut turns = 0;
-    while turns < 4096 && !cfg!(target_family = "wasm") {
-        match mutex.try_lock() {
-            Ok(guard) => return guard,
-            Err(TryLockError::WouldBlock) => wait(&mut turns),
-            Err(TryLockError::Poisoned(_)) => break,
-        }
-    }
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // --- size classes
@@ -1755,7 +1753,6 @@ impl Heap {
         self.free_unread(&mut self.space())
     }
 
-    /// A new blob.
     fn add_blob(&self, key: &[u8], value: &[u8]) -> Boxed<Blob> {
         let layout =
             Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
@@ -1825,7 +1822,6 @@ impl Blob {
         }
     }
 
-    /// The bytes of the whole allocation.
     fn size(self) -> usize {
         size_of::<BlobHead>() + self.head().key_len + self.head().value_len
     }
@@ -2097,25 +2093,6 @@ fn take_flag(flag: &AtomicBool) -> bool {
     flag.load(Relaxed) && flag.swap(false, Relaxed)
 }
 
-/// Whether two byte strings are equal. It compares short ones word by word, without a call.
-#[inline(always)]
-fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    /// Whether both begin and end with the same `N` bytes. The two parts may overlap.
-    #[inline(always)]
-    fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-        (a.first_chunk::<N>() == b.first_chunk()) & (a.last_chunk::<N>() == b.last_chunk())
-    }
-    a.len() == b.len()
-        && match a.len() {
-            0 => true,
-            1..=3 => (a[a.len() / 2] == b[b.len() / 2]) & same_ends::<1>(a, b),
-            4..=7 => same_ends::<4>(a, b),
-            8..=15 => same_ends::<8>(a, b),
-            16..=32 => same_ends::<16>(a, b),
-            _ => a == b,
-        }
-}
-
 /// A key or a value, without an allocation if it is short, as most are.
 #[derive(Clone)]
 enum Bytes {
@@ -2369,58 +2346,50 @@ mod hash {
             unsafe { self.refs.get_unchecked(slots.trailing_zeros() as usize) }
         }
 
-        /// The slot with this key and its record.
-        fn find<'s>(&self, shard: &'s Shard, tag: u8, key: &[u8]) -> Option<(u32, Record<'s>)> {
-            let mut slots = self.slots_with(tag);
-            while slots != 0 {
-                let record = shard.record(self.first(slots).load(Acquire));
-                if record.is_key(key) {
-                    return Some((slots.trailing_zeros(), record));
-                }
+        /// These slots, each with its ref.
+        #[inline(always)]
+        fn refs_of(&self, mut slots: u32) -> impl Iterator<Item = (u32, u32)> {
+            std::iter::from_fn(move || {
+                let slot = (slots != 0).then(|| slots.trailing_zeros())?;
+                let reference = self.first(slots).load(Acquire);
                 slots &= slots - 1;
-            }
-            None
+                Some((slot, reference))
+            })
         }
 
-        /// Sets the tag of a free slot, or clears it again.
-        #[inline]
-        fn flip_tag(&self, slot: usize, tag: u8) {
-            let bits = u64::from(tag) << (slot % 8 * 8);
-            let (low, high) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
-            self.tags.low.store(self.tags.low.load(Relaxed) ^ low.to_le(), Release);
-            self.tags.high.store(self.tags.high.load(Relaxed) ^ high.to_le(), Release);
+        /// The slot with this key and its record.
+        fn find<'s>(&self, shard: &'s Shard, tag: u8, key: &[u8]) -> Option<(u32, Record<'s>)> {
+            let mut found = self.refs_of(self.slots_with(tag)).map(|(slot, at)| (slot, shard.record(at)));
+            found.find(|(_, record)| record.is_key(key))
         }
 
         #[inline]
         fn passed(&self) -> u32 {
-            self.tags.passed.load(Acquire) & PASSED
+            self.tags.word() & PASSED
         }
 
         /// A bit for each slot with a mark. In a segment that a snapshot keeps, that says that the record has left the index: V4.
         /// In any other, the slot is promised to a pair of the commit that holds the lock.
         fn marks(&self) -> u32 {
-            self.tags.passed.load(Acquire) >> PASSED.count_ones()
+            self.tags.word() >> PASSED.count_ones()
         }
 
         /// Promises a slot, or no longer does.
         fn flip_mark(&self, slot: u8) {
-            self.tags.passed.store(self.tags.passed.load(Relaxed) ^ (PASSED + 1) << slot, Release);
+            self.tags.set_word(self.tags.word() ^ (PASSED + 1) << slot);
         }
 
         /// The slot with this ref, whose pair has this tag.
         fn slot_of(&self, tag: u8, reference: u32) -> Option<u32> {
-            let mut slots = self.slots_with(tag);
-            while slots != 0 && self.first(slots).load(Relaxed) != reference {
-                slots &= slots - 1;
-            }
-            (slots != 0).then(|| slots.trailing_zeros())
+            let mut slots = self.refs_of(self.slots_with(tag));
+            slots.find(|&(_, at)| at == reference).map(|(slot, _)| slot)
         }
 
         /// Counts one more passed pair, or one less.
         fn count_passed(&self, more: bool) {
             let count = self.tags.passed.load(Relaxed);
             debug_assert!(more || count > 0);
-            self.tags.passed.store(if more { count + 1 } else { count - 1 }, Release);
+            self.tags.set_word(if more { count + 1 } else { count - 1 });
         }
     }
 
@@ -2602,7 +2571,6 @@ mod hash {
             unsafe { &*self.first().byte_add(offset) }
         }
 
-        /// All its buckets.
         fn buckets(self) -> &'s [Bucket] {
             // SAFETY: E1, R1. It has so many.
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
@@ -2612,12 +2580,9 @@ mod hash {
         fn refs(self, shard: &Shard) -> Vec<u32> {
             let mut refs = Vec::with_capacity(self.len() * SLOTS);
             for bucket in self.buckets() {
-                let mut slots = bucket.used_slots();
-                while slots != 0 {
-                    let reference = bucket.first(slots).load(Relaxed);
+                for (_, reference) in bucket.refs_of(bucket.used_slots()) {
                     prefetch_batch(shard.address(reference));
                     refs.push(reference);
-                    slots &= slots - 1;
                 }
             }
             refs
@@ -2749,7 +2714,6 @@ mod hash {
             unsafe { self.at.cast::<[u16; 2]>().read() }
         }
 
-        /// What follows the lengths.
         #[inline(always)]
         fn bytes(self, len: usize) -> &'r [u8] {
             // SAFETY: H1. Callers ask for no more than the lengths say.
@@ -2773,7 +2737,6 @@ mod hash {
             self.bytes(key + value).split_at(key)
         }
 
-        /// The value.
         #[inline(always)]
         pub(super) fn body(self) -> Body<'r> {
             self.blob().map_or_else(|| Body::Inline(self.parts().1), Body::Blob)
@@ -3052,8 +3015,8 @@ mod hash {
             own.or_else(|| self.state().lanes.iter_mut().find_map(|lane| lane.cut(shard, class)))
         }
 
-        /// Joins up to `budget` free records with their neighbours, if enough have become free since the last join. The
-        /// rest waits for the next call, so that no write takes long. Returns whether it did anything.
+        /// Joins some `budget` free records, up to the end of a block, with their neighbours, if enough have become free since
+        /// the last join. The rest waits for the next call, so that no write takes long. Returns whether it did anything.
         fn join(&mut self, mut budget: usize) -> bool {
             if SMALL {
                 return false;
@@ -3092,23 +3055,12 @@ mod hash {
                     state.join_at = (freed(state) / 4).saturating_mul(5);
                     return true;
                 };
-                // Quick where the last call has sorted them.
                 records.sort_unstable();
-                let mut left = records.as_slice();
                 for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
-                    if budget == 0 {
-                        break;
-                    }
                     let units: u32 = run.iter().map(|record| record.1).sum();
                     self.lane().file(shard, run[0].0, units);
-                    budget = budget.saturating_sub(run.len());
-                    left = &left[run.len()..];
                 }
-                if !left.is_empty() {
-                    let filed = records.len() - left.len();
-                    records.drain(..filed);
-                    joining.records.push(records);
-                }
+                budget = budget.saturating_sub(records.len());
             }
             self.state().joining = Some(joining);
             true
@@ -3298,13 +3250,12 @@ mod hash {
             homes: &[Option<Home<'_>>; KEYS_AT_ONCE],
         ) -> [Option<Record<'_>>; KEYS_AT_ONCE] {
             let first = |key: &K, segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
-                let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
-                while slots != 0 {
-                    let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                let mut first = None;
+                for (_, reference) in bucket.refs_of(bucket.slots_with(hash.tag())) {
+                    let record = self.shard(segment).record(reference);
                     // Most records are shorter than a cache line, but many reach into the next one.
                     prefetch_bytes(record.at, RECORD_HEAD + key.as_ref().len() + 16);
                     first = first.or(Some(record));
-                    slots &= slots - 1;
                 }
                 first
             };
@@ -3378,7 +3329,7 @@ mod hash {
             if directory.is_none() {
                 return after_growth(self.start(), decide);
             }
-            let mut segment = directory.segment(hash);
+            let segment = directory.segment(hash);
             let shard = self.shard(segment);
             // The bucket comes at the same time as the lock, which no later load overtakes.
             prefetch(segment.bucket(hash, 0));
@@ -3387,12 +3338,10 @@ mod hash {
             if self.directory().segment(hash) != segment {
                 return Attempt::Retry;
             }
-            if self.heap.memory.has_snapshots() {
-                segment = match self.before_write(shard, segment, hash) {
-                    Ok(current) => current,
-                    Err(refused) => return Attempt::Failed(refused),
-                };
-            }
+            let segment = match self.writable(shard, segment, hash) {
+                Ok(segment) => segment,
+                Err(refused) => return Attempt::Failed(refused),
+            };
             locked.lane().next_lines(shard).for_each(prefetch);
             let Some(location) = segment.locate(shard, hash, key) else {
                 return after_growth(self.grow(locked, segment, hash), decide);
@@ -3475,11 +3424,11 @@ mod hash {
                     // A pair is counted before it can be found.
                     shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
                     segment.count_steps(hash, steps, true);
-                    bucket.flip_tag(slot, hash.tag());
+                    bucket.tags.flip(slot, hash.tag());
                 }
             } else {
                 // H1: the ref stays, for readers that have seen the tag.
-                bucket.flip_tag(slot, hash.tag());
+                bucket.tags.flip(slot, hash.tag());
                 segment.count_steps(hash, steps, false);
                 let len = shard.len.load(Relaxed) - 1;
                 shard.len.store(len, Relaxed);
@@ -3520,20 +3469,17 @@ mod hash {
                     && !failed
                     && full.is_none()
                     && let directory = self.directory()
-                    && let mut segment = directory.segment(hash)
+                    && let segment = directory.segment(hash)
                     && !directory.is_none()
                     && ptr::eq(self.shard(segment), shard)
                 {
                     if let Some(&(soon, _)) = order.get(done + BUCKETS_AHEAD) {
                         prefetch(directory.segment(soon).bucket(soon, 0));
                     }
-                    if self.heap.memory.has_snapshots() {
-                        let Ok(current) = self.before_write(shard, segment, hash) else {
-                            failed = true;
-                            break;
-                        };
-                        segment = current;
-                    }
+                    let Ok(segment) = self.writable(shard, segment, hash) else {
+                        failed = true;
+                        break;
+                    };
                     let (key, value) = pairs[at as usize];
                     let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at as usize, old), value));
                     match segment.locate(shard, hash, key) {
@@ -4072,14 +4018,12 @@ mod hash {
                 return Ok((!self.directory().is_none()).then_some(from));
             }
             let hash = Hash(from);
-            let mut segment = directory.segment(hash);
+            let segment = directory.segment(hash);
             let locked = self.shard(segment).lock();
             if self.directory().is_none() || self.directory().segment(hash) != segment {
                 return Ok(Some(from));
             }
-            if self.heap.memory.has_snapshots() {
-                segment = self.before_write(locked.shard, segment, hash)?;
-            }
+            let segment = self.writable(locked.shard, segment, hash)?;
             let directory = self.directory();
             let span = directory.span(segment, hash);
             let is_small = depth > 0 && segment.len() < BUCKETS;
@@ -4113,11 +4057,16 @@ mod hash {
             })
         }
 
-        /// Before a write to a segment, whose shard is locked. If a snapshot needs the segment, a copy takes its place: V3. Returns
-        /// the one that may be changed.
+        /// The segment to be written to, whose shard is locked. If a snapshot needs this one, a copy takes its place: V3.
+        #[inline(always)]
+        fn writable<'s>(&'s self, shard: &Shard, segment: Segment<'s>, hash: Hash) -> Boxed<Segment<'s>> {
+            let has_snapshots = self.heap.memory.has_snapshots();
+            if has_snapshots { self.copied(shard, segment, hash) } else { Ok(segment) }
+        }
+
         #[cold]
         #[inline(never)]
-        fn before_write<'s>(&'s self, shard: &Shard, segment: Segment<'s>, hash: Hash) -> Boxed<Segment<'s>> {
+        fn copied<'s>(&'s self, shard: &Shard, segment: Segment<'s>, hash: Hash) -> Boxed<Segment<'s>> {
             if !self.past.is_prepared(&self.heap.memory) {
                 self.prepare(&mut self.heap.space())?;
             }
@@ -4182,12 +4131,7 @@ mod hash {
 
         /// The refs of a segment that a snapshot keeps whose records have left the index.
         fn marked(segment: Segment<'_>) -> impl Iterator<Item = u32> {
-            segment.buckets().iter().flat_map(|bucket| {
-                let marks = bucket.marks();
-                (0..SLOTS)
-                    .filter(move |slot| marks & 1 << slot != 0)
-                    .map(|slot| bucket.refs[slot].load(Relaxed))
-            })
+            segment.buckets().iter().flat_map(|bucket| bucket.refs_of(bucket.marks())).map(|(_, at)| at)
         }
 
         /// A segment that is kept.
@@ -4203,8 +4147,8 @@ mod hash {
             block.map(|block| Retired::Block(block, Directory::bytes_for(directory.depth())))
         }
 
-        /// Queues a record that no snapshot needs any more. It left the index long ago. Returns whether `maintain` is due.
-        fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) -> bool {
+        /// Queues a record that no snapshot needs any more. It left the index long ago.
+        fn free_record(&self, hash: Hash, reference: u32, record: Record<'_>) {
             self.past.uncount(&self.heap.memory, Self::kept_bytes_of(record));
             let mut locked = loop {
                 let directory = self.directory();
@@ -4214,7 +4158,7 @@ mod hash {
                         // SAFETY: B1. Nobody else knows it.
                         unsafe { self.heap.free_blob(blob) };
                     }
-                    return false;
+                    return;
                 }
                 let segment = directory.segment(hash);
                 let locked = self.shard(segment).lock();
@@ -4223,7 +4167,9 @@ mod hash {
                 }
             };
             self.queue_record(&mut locked, reference, record);
-            locked.due
+            if locked.due {
+                self.heap.due.store(true, Relaxed);
+            }
         }
     }
 
@@ -4284,10 +4230,7 @@ mod hash {
 
         /// Locks the shards of some keys, which a transaction sets or deletes. `None` if the index is closed, or a shard has just been
         /// split.
-        fn lock_all<'c>(
-            &'c self,
-            writes: &mut dyn Iterator<Item = Put<'c>>,
-        ) -> Boxed<Option<Box<dyn Held + 'c>>> {
+        fn lock_all<'c>(&'c self, writes: &mut dyn Iterator<Item = Put<'c>>) -> Boxed<Option<BoxedHeld<'c>>> {
             let number = |hash| {
                 let directory = self.directory();
                 (!directory.is_none()).then(|| directory.segment(hash).shard())
@@ -4326,11 +4269,9 @@ mod hash {
         fn prepare(&mut self) -> Boxed<bool> {
             let Self { index, numbers, shards, all, full } = self;
             for change in &mut *all {
-                let mut segment = index.directory().segment(change.hash);
+                let segment = index.directory().segment(change.hash);
                 let shard = index.shard(segment);
-                if index.heap.memory.has_snapshots() {
-                    segment = index.before_write(shard, segment, change.hash)?;
-                }
+                let segment = index.writable(shard, segment, change.hash)?;
                 let is_split = ptr::eq(shard.splitting.load(Relaxed), segment.entry);
                 let found = (!is_split).then(|| segment.locate_slowly(shard, change.hash, change.key));
                 change.place = found.flatten().map(|location| (segment, location));
@@ -4416,7 +4357,6 @@ mod hash {
             let pinned = epoch::pin(memory);
             let (root, items) = self.past.take_unneeded(closed, open).unzip();
             let items = items.unwrap_or_default();
-            let mut due = false;
             for kept in &items {
                 let Some(segment) = Self::kept_segment(kept) else { continue };
                 let below = open.generations.partition_point(|&open| open < kept.from).checked_sub(1);
@@ -4427,7 +4367,7 @@ mod hash {
                     let hash = self.hash(record.parts().0);
                     // V4. An older snapshot may have it too.
                     if !below.is_some_and(|root| Self::mark(Directory::of(root), hash, reference)) {
-                        due |= self.free_record(hash, reference, record);
+                        self.free_record(hash, reference, record);
                     }
                 }
             }
@@ -4436,13 +4376,7 @@ mod hash {
             self.past.uncount(memory, all().map(Retired::size).sum());
             self.heap.retire(&mut self.heap.space(), all());
             drop(pinned);
-            if due | take_flag(&self.heap.due) {
-                self.heap.maintain();
-                self.reclaim();
-            }
-            if self.len() == 0 {
-                self.emptied.store(true, Relaxed);
-            }
+            prune_end(&self.heap, &self.emptied, self.len(), || self.reclaim());
         }
     }
 
@@ -6612,58 +6546,24 @@ mod sorted {
             limit: usize,
             down: bool,
         ) -> (Vec<OwnedPair>, Vec<Word>) {
-            let (mut found, mut words, mut turns) = (Vec::new(), Vec::new(), 0);
-            let (from, to) = if down { (upper, lower) } else { (lower, upper) };
-            let mut passed: Option<Vec<u8>> = None;
-            loop {
-                let from = match &passed {
-                    Some(edge) if down => Bound::Excluded(edge.as_slice()),
-                    Some(edge) => Bound::Included(edge.as_slice()),
-                    None => from,
-                };
-                let begun = self.past.begun.load(Acquire);
-                let Some((leaf, edge)) = self.leaf_at(from, down) else {
-                    return (found, vec![(&raw const self.past.begun, begun)]);
-                };
-                let done = found.len();
-                let copied = watched(leaf.state(), BUSY, || {
-                    let (lower, upper) = if down { (to, from) } else { (from, to) };
-                    let between = pairs_between(leaf, leaf.count(), lower, upper);
-                    let mut copy = |at: usize| {
-                        let slot = leaf.slot(at);
-                        let (rest, value) = leaf.cell(slot);
-                        let head = slot.head().to_be_bytes();
-                        let key = [leaf.prefix(), &head[..slot.key_len().min(4)], rest].concat();
-                        found.push((key, value.bytes().to_vec()));
-                    };
-                    let wanted = limit - done;
-                    if down {
-                        between.clone().rev().take(wanted).for_each(&mut copy);
-                    } else {
-                        between.clone().take(wanted).for_each(&mut copy);
-                    }
-                    let whole = if down { between.start == 0 } else { between.end == leaf.count() };
-                    edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).concat())
-                });
-                let Some((edge, word)) = copied else {
-                    found.truncate(done);
-                    wait(&mut turns);
-                    continue;
-                };
-                words.push(word);
-                passed = edge.filter(|edge| found.len() < limit && !beyond(edge, to, down));
-                if passed.is_none() {
-                    return (found, words);
-                }
+            let begun = (&raw const self.past.begun, self.past.begun.load(Acquire));
+            let (mut found, mut words) = (Vec::new(), Vec::new());
+            let mut position = Position::new((lower.map(Bytes::of), upper.map(Bytes::of)), None);
+            while found.len() < limit
+                && let Some((len, value)) =
+                    position.next_slowly(self, down, false, &mut |word| words.push(word))
+            {
+                found.push((position.bytes[..len].to_vec(), value.bytes().to_vec()));
             }
+            if words.is_empty() {
+                words.push(begun);
+            }
+            (found, words)
         }
 
         /// Locks the leaves of some keys in ascending order, which a transaction sets or deletes. `None` if the index is closed, or a leaf
         /// has just been replaced.
-        fn lock_all<'c>(
-            &'c self,
-            writes: &mut dyn Iterator<Item = Put<'c>>,
-        ) -> Boxed<Option<Box<dyn Held + 'c>>> {
+        fn lock_all<'c>(&'c self, writes: &mut dyn Iterator<Item = Put<'c>>) -> Boxed<Option<BoxedHeld<'c>>> {
             let (mut leaves, mut all) = (Vec::<(LockedLeaf<'c>, Range<usize>)>::new(), Vec::with_capacity(2));
             let refused = |_| self.heap.memory.refused(0);
             for (key, value) in writes {
@@ -6785,13 +6685,7 @@ mod sorted {
             let items = self.past.take_unneeded(closed, open).map_or_else(Vec::new, |(_, items)| items);
             self.past.uncount(&self.heap.memory, items.iter().map(|kept| kept.what.size()).sum());
             self.heap.retire(&mut self.heap.space(), items.iter().map(|kept| kept.what));
-            if take_flag(&self.heap.due) {
-                self.heap.maintain();
-                self.reclaim();
-            }
-            if self.len() == 0 {
-                self.emptied.store(true, Relaxed);
-            }
+            prune_end(&self.heap, &self.emptied, self.len(), || self.reclaim());
         }
     }
 
@@ -7431,12 +7325,13 @@ mod sorted {
             index: &'g SortedIndex,
             down: bool,
             copy: bool,
+            seen: &mut dyn FnMut(Word),
         ) -> Option<(usize, Body<'g>)> {
             let leaf = if self.remaining == 0 { None } else { self.current(index, down) };
             let ready = leaf.map(|leaf| (leaf, leaf.slot_behind(self.at)));
             let ready = ready.filter(|(leaf, _)| leaf.is_unchanged(self.state));
             let fresh = ready.is_none();
-            let (leaf, slot) = ready.or_else(|| self.seek(index, down))?;
+            let (leaf, slot) = ready.or_else(|| self.seek(index, down, seen))?;
             if fresh {
                 self.begin();
                 self.bytes.extend_from_slice(leaf.prefix());
@@ -7581,7 +7476,7 @@ mod sorted {
         ) -> usize {
             let ready = if self.remaining == 0 { None } else { self.current(index, down) };
             let fresh = ready.is_none();
-            let Some(leaf) = ready.or_else(|| Some(self.seek(index, down)?.0)) else { return 0 };
+            let Some(leaf) = ready.or_else(|| Some(self.seek(index, down, &mut |_| ())?.0)) else { return 0 };
             let prefix_len = usize::from(leaf.prefix_len);
             let (mut len, mut at, mut last) = (packed.len(), self.at, 0..0);
             let mut budget = self.remaining.min(limit);
@@ -7627,9 +7522,15 @@ mod sorted {
             done
         }
 
-        /// Finds the leaf of the next pair, and its slot. S3: it waits while slots shift there.
+        /// Finds the leaf of the next pair, and its slot. Tells `seen` the word of each leaf in which it looked: W1. S3: it waits
+        /// while slots shift there.
         #[cold]
-        fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<(Leaf<'g>, Slot)> {
+        fn seek<'g>(
+            &mut self,
+            index: &'g SortedIndex,
+            down: bool,
+            seen: &mut dyn FnMut(Word),
+        ) -> Option<(Leaf<'g>, Slot)> {
             let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
             let to = if down { lower } else { upper };
             let mut passed =
@@ -7662,6 +7563,8 @@ mod sorted {
                     wait(&mut turns);
                     continue;
                 }
+                // While a thread has the lock, the word is another one.
+                seen((leaf.state(), state & !LOCKED));
                 // If a bound of the range is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
                 let edge = edge.filter(|_| whole);
@@ -8040,21 +7943,24 @@ fn set_if(wanted: bool, value: &[u8]) -> Change<&[u8]> {
 // --- closures that use the store whose lock they run under
 
 /// While it lives, the thread runs the closure of an `alter`. A debug build remembers of which table.
-struct Altering(#[cfg(debug_assertions)] Option<Table>);
+struct Altering(Option<Table>);
 
-#[cfg(debug_assertions)]
 sync::thread_local! {
-    static ALTERED: std::cell::RefCell<Option<Table>> = const { std::cell::RefCell::new(None) };
+    static ALTERED: RefCell<Option<Table>> = const { RefCell::new(None) };
 }
 
-#[cfg(debug_assertions)]
 impl Altering {
     fn begin(table: &Table) -> Self {
-        Self(ALTERED.try_with(|altered| altered.replace(Some(table.clone()))).unwrap_or_default())
+        let begun = || ALTERED.try_with(|altered| altered.replace(Some(table.clone()))).unwrap_or_default();
+        Self(if cfg!(debug_assertions) { begun() } else { None })
     }
 
-    /// Panics if the closure of an `alter` in the same store is running.
+    /// Panics in a debug build if the closure of an `alter` in the same store is running.
+    #[inline(always)]
     fn check(table: &Table) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
         let altered = ALTERED.try_with(|altered| altered.borrow().clone()).unwrap_or_default();
         if let Some(altered) = altered.filter(|one| Arc::ptr_eq(&one.inner.memory, &table.inner.memory)) {
             let name = altered.name();
@@ -8063,21 +7969,12 @@ impl Altering {
     }
 }
 
-#[cfg(debug_assertions)]
 impl Drop for Altering {
     fn drop(&mut self) {
-        let _ended = ALTERED.try_with(|altered| altered.replace(self.0.take()));
+        if cfg!(debug_assertions) {
+            let _ended = ALTERED.try_with(|altered| altered.replace(self.0.take()));
+        }
     }
-}
-
-#[cfg(not(debug_assertions))]
-impl Altering {
-    fn begin(_: &Table) -> Self {
-        Self()
-    }
-
-    #[inline(always)]
-    fn check(_: &Table) {}
 }
 
 // --- the table
@@ -8408,31 +8305,10 @@ impl Table {
     ///
     /// `keep` runs without a lock. A pair whose value other threads change meanwhile may stay.
     pub fn retain(&self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> Result<usize> {
-        /// The values of so many bytes are copied before their pairs are removed.
-        const COPIED_BYTES: usize = 1 << 16;
         self.check_not_dropped()?;
         let mut removed = 0;
-        let mut remove = |key: Vec<u8>, value: &[u8]| {
-            self.compare_and_swap(key, Some(value), None).map(|was_there| removed += usize::from(was_there))
-        };
-        if let Ok(mut cursor) = self.cursor(..) {
-            let mut chosen = Vec::new();
-            let mut copied = 0;
-            while cursor.steps(true, Cursor::PINNED, |key, value| {
-                if !keep(key, value) {
-                    copied += value.len();
-                    chosen.push(to_owned((key, value)));
-                }
-                copied < COPIED_BYTES
-            }) > 0
-            {
-                chosen.drain(..).try_for_each(|(key, value)| remove(key, &value))?;
-                copied = 0;
-            }
-        } else {
-            self.iter()
-                .filter(|(key, value)| !keep(key, value))
-                .try_for_each(|(key, value)| remove(key, &value))?;
+        for (key, value) in self.iter().filter(|(key, value)| !keep(key, value)) {
+            removed += usize::from(self.compare_and_swap(key, Some(&value), None)?);
         }
         Ok(removed)
     }
@@ -9128,14 +9004,14 @@ impl Memory {
 
     /// Waits while writers are kept out, unless an outer pin of the thread is what that waits for.
     fn wait_until_open(&self, mut pinned: epoch::Guard) -> epoch::Guard {
-        if self.snapshots.any_dropped.load(Relaxed) && !pinned.is_nested() && !epoch::writes_twice(self) {
+        if self.snapshots.any_dropped.load(Relaxed) && !pinned.is_nested() && epoch::own_writers(self) < 2 {
             drop(pinned);
             self.close_dropped();
             pinned = epoch::pin_to_write(self);
         }
         let is_closed = || self.newest.0.load(Acquire) & CLOSED != 0;
         let mut turns = 0;
-        while is_closed() && !pinned.is_nested() && !epoch::writes_twice(self) {
+        while is_closed() && !pinned.is_nested() && epoch::own_writers(self) < 2 {
             drop(pinned);
             while is_closed() {
                 wait(&mut turns);
@@ -9194,7 +9070,7 @@ impl Memory {
             }
         }
 
-        if epoch::is_writing(self) {
+        if epoch::own_writers(self) > 0 {
             return Err(Error::InWrite);
         }
         let word = &self.newest.0;
@@ -9286,7 +9162,6 @@ fn any_between(open: &[u64], from: u64, to: u64) -> bool {
 trait Versioned: Sized {
     fn past(&self) -> &Past<Self>;
 
-    /// The bytes of all its memory.
     fn bytes(&self) -> usize;
 
     /// An index that shows what `origin` had in this generation.
@@ -9444,6 +9319,17 @@ impl<I> Past<I> {
     }
 }
 
+/// Frees what an index has given up for good. The table may be empty since.
+fn prune_end(heap: &Heap, emptied: &AtomicBool, len: usize, reclaim: impl FnOnce() -> bool) {
+    if take_flag(&heap.due) {
+        heap.maintain();
+        reclaim();
+    }
+    if len == 0 {
+        emptied.store(true, Relaxed);
+    }
+}
+
 /// The place of what was saved for a generation, or the end.
 fn position(kept: &[Saved], generation: u64) -> usize {
     kept.partition_point(|saved| saved.to < generation)
@@ -9572,7 +9458,7 @@ impl Store {
     /// Whether this thread is within a write, such as [`Table::alter`]'s closure.
     #[doc(hidden)]
     pub fn is_writing(&self) -> bool {
-        epoch::is_writing(&self.inner.memory)
+        epoch::own_writers(&self.inner.memory) > 0
     }
 
     /// Runs `writes`. No snapshot is opened meanwhile, so each one shows all of its writes or none. Readers of the tables may see
@@ -9798,8 +9684,7 @@ trait Indexed {
     }
 
     /// Locks what some keys are in. `None` if that has just been replaced.
-    fn lock_all<'c>(&'c self, writes: &mut dyn Iterator<Item = Put<'c>>)
-    -> Boxed<Option<Box<dyn Held + 'c>>>;
+    fn lock_all<'c>(&'c self, writes: &mut dyn Iterator<Item = Put<'c>>) -> Boxed<Option<BoxedHeld<'c>>>;
 
     /// Makes an index that has nothing yet ready for the first pair.
     fn begin(&self) -> Boxed<()>;
@@ -9823,6 +9708,8 @@ trait Held {
         Ok(())
     }
 }
+
+type BoxedHeld<'c> = Box<dyn Held + 'c>;
 
 /// A key, and its new value or that it is to be deleted.
 type Put<'c> = (&'c [u8], Option<&'c [u8]>);
@@ -10028,7 +9915,7 @@ impl Transaction {
     #[cold]
     fn settle(&mut self) -> Result<()> {
         const ROUNDS: u32 = 16;
-        if epoch::is_writing(&self.store.inner.memory) {
+        if epoch::own_writers(&self.store.inner.memory) > 0 {
             return Err(Error::InWrite);
         }
         for _ in 0..ROUNDS {
@@ -10236,7 +10123,7 @@ impl Transaction {
         const MOST: usize = 64;
         let memory = &self.store.inner.memory;
         // With one thread there is nobody to be kept out.
-        if cfg!(target_family = "wasm") || epoch::is_writing(memory) {
+        if cfg!(target_family = "wasm") || epoch::own_writers(memory) > 0 {
             return Ok(None);
         }
         let pinned = memory.enter();
@@ -10466,7 +10353,7 @@ impl Cursor {
         index: &sorted::SortedIndex,
         down: bool,
     ) -> Option<usize> {
-        let (key_len, place) = position.next_slowly(index, down, true)?;
+        let (key_len, place) = position.next_slowly(index, down, true, &mut |_| ())?;
         *large = None;
         match place {
             Body::Inline(_) => {}
@@ -10519,7 +10406,8 @@ impl Cursor {
                     return done;
                 }
                 if done < end {
-                    let Some((key_len, place)) = self.position.next_slowly(index, down, false) else {
+                    let Some((key_len, place)) = self.position.next_slowly(index, down, false, &mut |_| ())
+                    else {
                         return done;
                     };
                     done += 1;
@@ -10649,34 +10537,11 @@ impl fmt::Debug for Iter {
 #[doc(hidden)]
 #[allow(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "hidden")]
 pub mod parts {
-    use super::sync::atomic::Ordering::{Acquire, Relaxed, Release};
     use super::sync::{Mutex, MutexGuard};
-    use super::{Memory, epoch, platform};
+    use super::{Memory, PoisonError, TryLockError, epoch, wait};
 
-    pub type Hashing = platform::Hashing;
-
-    #[inline(always)]
-    pub fn prefetch<T>(at: *const T) {
-        platform::prefetch_batch(at);
-    }
-
-    pub fn hashing() -> Hashing {
-        platform::hashing()
-    }
-
-    #[inline(always)]
-    pub fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-        super::same_bytes(a, b)
-    }
-
-    pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        super::lock(mutex)
-    }
-
-    #[inline(always)]
-    pub fn lane() -> usize {
-        epoch::lane()
-    }
+    pub use super::epoch::lane;
+    pub use super::platform::{Hashing, Tags, hashing, prefetch_batch as prefetch};
 
     /// The readers of one object. A pin of theirs delays what this object retires, and nothing else.
     pub struct Domain(Memory);
@@ -10727,38 +10592,37 @@ pub mod parts {
         }
     }
 
-    /// Twelve tags that are compared at once, and a word. One thread at a time changes the tags.
-    #[repr(transparent)]
-    pub struct Tags(platform::Tags);
+    /// Locks a mutex. A waiter spins first: most locks are held for a microsecond, and waking a thread takes dozens of them. A
+    /// poisoned lock is used all the same: the closure that panicked ran before anything was changed.
+    pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        let mut turns = 0;
+        while turns < 4096 && !cfg!(target_family = "wasm") {
+            match mutex.try_lock() {
+                Ok(guard) => return guard,
+                Err(TryLockError::WouldBlock) => wait(&mut turns),
+                Err(TryLockError::Poisoned(_)) => break,
+            }
+        }
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-    impl Tags {
-        /// A bit for each of the 12 tags that is `tag`. The four bits above them mean nothing.
+    /// Whether two byte strings are equal. It compares short ones word by word, without a call.
+    #[inline(always)]
+    pub fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+        /// Whether both begin and end with the same `N` bytes. The two parts may overlap.
         #[inline(always)]
-        pub fn matches(&self, tag: u8) -> u32 {
-            self.0.matches(tag)
+        fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+            (a.first_chunk::<N>() == b.first_chunk()) & (a.last_chunk::<N>() == b.last_chunk())
         }
-
-        /// Sets the tag of a free slot, or clears it again. What the thread wrote before is visible with it.
-        pub fn flip(&self, slot: usize, tag: u8) {
-            let bits = u64::from(tag) << (slot % 8 * 8);
-            let (low, high) = if slot < 8 { (bits, 0) } else { (0, bits as u32) };
-            self.0.low.store(self.0.low.load(Relaxed) ^ low.to_le(), Release);
-            self.0.high.store(self.0.high.load(Relaxed) ^ high.to_le(), Release);
-        }
-
-        #[inline(always)]
-        pub fn word(&self) -> u32 {
-            self.0.passed.load(Acquire)
-        }
-
-        pub fn set_word(&self, word: u32) {
-            self.0.passed.store(word, Release);
-        }
-
-        /// Replaces the word, unless it has changed. It may be changed by readers as well.
-        pub fn swap_word(&self, old: u32, new: u32) {
-            let _ = self.0.passed.compare_exchange(old, new, Relaxed, Relaxed);
-        }
+        a.len() == b.len()
+            && match a.len() {
+                0 => true,
+                1..=3 => (a[a.len() / 2] == b[b.len() / 2]) & same_ends::<1>(a, b),
+                4..=7 => same_ends::<4>(a, b),
+                8..=15 => same_ends::<8>(a, b),
+                16..=32 => same_ends::<16>(a, b),
+                _ => a == b,
+            }
     }
 
     /// How many of their first bytes are the same.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use twindex::{Error, IndexKind, Store, Table, Write};
+use twindex::{Error, IndexKind, Store, Table};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 const BOTH: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
-const SEEDS: u64 = if cfg!(miri) { 1 } else { 40 };
 
 fn contents(table: &Table) -> Model {
     let pairs: Pairs = table.iter().collect();
@@ -22,72 +21,9 @@ fn contents(table: &Table) -> Model {
     pairs.into_iter().collect()
 }
 
-/// A key that is short, or begins as many others do, or is too long for a leaf.
-fn key(rng: &mut fastrand::Rng, number: u32) -> Vec<u8> {
-    let text = match rng.u8(..8) {
-        0 => format!("{number:08}"),
-        1 => format!("{number:08}{}", "x".repeat(rng.usize(..40))),
-        2 => format!("{number:08}{}", "long".repeat(rng.usize(100..300))),
-        _ => format!("{number:08}-key"),
-    };
-    text.into_bytes()
-}
-
 fn value(rng: &mut fastrand::Rng) -> Vec<u8> {
     let len = if rng.u8(..20) == 0 { rng.usize(400..6000) } else { rng.usize(..40) };
     vec![rng.u8(..); len]
-}
-
-/// Up to `most` pairs in the order of their keys, or in none, where some keys come twice.
-fn batch(rng: &mut fastrand::Rng, most: u32) -> Pairs {
-    let (start, step, len) = (rng.u32(..5000), rng.u32(1..4), rng.u32(..most));
-    if rng.bool() {
-        let run: Model = (0..len).map(|at| (key(rng, start + at * step), value(rng))).collect();
-        return run.into_iter().collect();
-    }
-    let keys = rng.u32(1..most);
-    (0..len).map(|_| (format!("key {}", rng.u32(..keys)).into_bytes(), value(rng))).collect()
-}
-
-#[test]
-fn batches_do_what_single_writes_do() {
-    for (index, seed) in BOTH.into_iter().flat_map(|index| (0..SEEDS).map(move |seed| (index, seed))) {
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
-        let mut model = Model::new();
-        for _ in 0..30 {
-            let pairs = batch(&mut rng, 700);
-            let verb = rng.u8(..3);
-            let expected: Vec<bool> = pairs
-                .iter()
-                .map(|(key, value)| {
-                    let writes = verb > 1 || model.contains_key(key) == (verb == 1);
-                    if writes {
-                        model.insert(key.clone(), value.clone());
-                    }
-                    writes
-                })
-                .collect();
-            let found = match verb {
-                0 => table.insert_many(&pairs),
-                1 => table.replace_many(&pairs),
-                _ => table.write_many(Write::Upsert, &pairs),
-            };
-            assert_eq!(found.unwrap(), expected, "{index}, seed {seed}");
-            for (key, _) in batch(&mut rng, 300).into_iter().chain(pairs.into_iter().step_by(5)) {
-                assert_eq!(table.delete(&key).unwrap(), model.remove(&key).is_some());
-            }
-            if rng.u8(..4) == 0 {
-                table.reserve(rng.usize(..20_000)).unwrap();
-            }
-            if rng.u8(..15) == 0 {
-                table.clear().unwrap();
-                model.clear();
-            }
-        }
-        assert!(contents(&table) == model, "{index}, seed {seed}");
-    }
 }
 
 #[test]

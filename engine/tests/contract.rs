@@ -171,6 +171,11 @@ fn what_needs_an_order_fails_on_a_hash_table() {
         table.scan(..).map(drop),
         table.prefix("a").map(drop),
         table.first().map(drop),
+        table.last().map(drop),
+        table.pop_first().map(drop),
+        table.pop_last().map(drop),
+        table.delete_range(..).map(drop),
+        table.delete_prefix("a").map(drop),
     ];
     for error in errors.map(Result::unwrap_err) {
         assert_eq!(error.to_string(), "table \"t\" has a hash index, this needs a sorted index");

@@ -2,7 +2,7 @@
 
 mod batches;
 mod contract;
-mod cursors;
+
 mod memory;
 mod model;
 mod shared_values;

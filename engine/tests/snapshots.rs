@@ -252,47 +252,6 @@ fn write_refused_for_memory_names_snapshots() {
 }
 
 #[test]
-fn snapshots_never_show_half_of_what_was_written_atomically() {
-    let store = Store::new();
-    let (hash, sorted) =
-        (store.table("h", IndexKind::Hash).unwrap(), store.table("s", IndexKind::Sorted).unwrap());
-    let (accounts, total) = (64, 64 * 200);
-    let name = |number: usize| format!("{number:03}");
-    for number in 0..accounts {
-        hash.increment(name(number), 100).unwrap();
-        sorted.increment(name(number), 100).unwrap();
-    }
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for seed in 0..2 {
-            let (store, hash, sorted, ended) = (&store, &hash, &sorted, &ended);
-            scope.spawn(move || {
-                let mut random = fastrand::Rng::with_seed(seed);
-                while !ended.load(Relaxed) {
-                    let (from, to) = (name(random.usize(..accounts)), name(random.usize(..accounts)));
-                    store.atomically(|| {
-                        hash.increment(&from, -1).unwrap();
-                        sorted.increment(&to, 1).unwrap();
-                    });
-                }
-            });
-        }
-        for _ in 0..if cfg!(miri) { 3 } else { 200 } {
-            let snapshot = store.snapshot().unwrap();
-            let sum = |name| -> i64 {
-                let table = snapshot.table(name).unwrap();
-                table.iter().map(|(_, value)| String::from_utf8(value).unwrap().parse::<i64>().unwrap()).sum()
-            };
-            assert_eq!(sum("h") + sum("s"), total);
-            assert_eq!(sum("h") + sum("s"), total, "and does not change");
-        }
-        ended.store(true, Relaxed);
-    });
-    assert_eq!(store.snapshot_stats(), twindex::SnapshotStats::default());
-    check(&store);
-}
-
-#[test]
 fn last_handle_that_goes_within_a_write_closes_the_snapshot_after_it() {
     for (store, table) in both() {
         table.insert("a", "1").unwrap();

@@ -429,7 +429,7 @@ fn a_ref_leads_to_a_whole_record() {
         if present {
         ",
     );
-    mirrors("let record = shard.record(self.first(slots).load(Acquire));");
+    mirrors("let reference = self.first(slots).load(Acquire);");
     mirrors("let record = self.shard(segment).record(home.first(slots).load(Acquire));");
     mirrors("let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);");
     mirrors("shard.blocks.store(copy, Release);");

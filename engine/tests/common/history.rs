@@ -95,6 +95,10 @@ pub(crate) enum Op {
     CloneCursor(usize, usize),
     MoveCursor(usize, Way),
     MoveCursorMany(usize, Way, usize),
+    /// Up to so many pairs, into so many bytes.
+    PackCursor(usize, Way, usize, usize),
+    /// To the pair that it is on.
+    GoBack(usize),
     /// The cursor's whole range, as an iterator.
     IterateCursor(usize),
     /// A scan that stays open over the operations that follow.
@@ -133,6 +137,8 @@ struct CheckedCursor {
     cursor: Cursor,
     range: Range,
     on: Option<Vec<u8>>,
+    /// What was packed in its last move: in which direction, from where, and the pairs.
+    packed: Option<(Way, Option<Vec<u8>>, Vec<Pair>)>,
 }
 
 /// An open scan may copy pairs ahead, so of a pair that changed since it was opened it may give any state,
@@ -167,7 +173,8 @@ impl Checked {
             Op::Prefix(prefix, ways) => self.check_prefix(prefix, ways),
             Op::OpenCursor(slot, range) => {
                 let cursor = self.table.cursor(borrowed(range)).unwrap();
-                self.cursors.insert(*slot, CheckedCursor { cursor, range: range.clone(), on: None });
+                let checked = CheckedCursor { cursor, range: range.clone(), on: None, packed: None };
+                self.cursors.insert(*slot, checked);
             }
             Op::CloneCursor(from, to) => {
                 if let Some(cursor) = self.cursors.get(from).cloned() {
@@ -176,10 +183,18 @@ impl Checked {
             }
             Op::MoveCursor(slot, way) => self.move_cursor(*slot, *way),
             Op::MoveCursorMany(slot, way, limit) => self.move_cursor_many(*slot, *way, *limit),
+            Op::PackCursor(slot, way, limit, room) => self.pack_cursor(*slot, *way, *limit, *room),
+            Op::GoBack(slot) => {
+                if let Some(CheckedCursor { cursor, on: Some(on), packed, .. }) = self.cursors.get_mut(slot) {
+                    cursor.go_back(on.as_slice());
+                    *packed = None;
+                }
+            }
             Op::IterateCursor(slot) => self.iterate_cursor(*slot),
             Op::OpenScan(slot, range) => self.open_scan(*slot, range),
             Op::MoveScan(slot, way) => self.move_scan(*slot, *way),
         }
+        self.cursors.values().for_each(|checked| checked.check_packed(&self.model));
         if self.own.is_empty() {
             assert_eq!(self.table.len(), self.model.len());
             assert_eq!(self.table.is_empty(), self.model.is_empty());
@@ -431,8 +446,28 @@ impl Checked {
         assert_eq!(found, expected);
     }
 
+    /// A pair is the length of its key, that of its value, and both.
+    fn pack_cursor(&mut self, slot: usize, way: Way, limit: usize, room: usize) {
+        let Some(checked) = self.cursors.get_mut(&slot) else { return };
+        let mut packed = Vec::with_capacity(room);
+        let (room, from) = (packed.capacity(), checked.on.clone());
+        let count = checked.cursor.pack(way == Way::Desc, limit, usize::MAX, &mut packed);
+        assert!(count <= limit && packed.capacity() == room);
+        let (mut rest, mut pairs) = (packed.as_slice(), Vec::new());
+        let mut take = |len: usize| rest.split_off(..len).expect("there are so many").to_vec();
+        for _ in 0..count {
+            let lengths = [(); 2].map(|()| u32::from_ne_bytes(take(4).try_into().expect("there are four")));
+            let [key, value] = lengths.map(|len| take(len as usize));
+            pairs.push((key, value));
+        }
+        assert!(rest.is_empty());
+        let expected: Vec<_> = (0..count).map_while(|_| checked.predict(&self.model, way)).collect();
+        assert_eq!(pairs, expected);
+        checked.packed = Some((way, from, pairs));
+    }
+
     fn iterate_cursor(&mut self, slot: usize) {
-        if let Some(CheckedCursor { cursor, range, on }) = self.cursors.remove(&slot) {
+        if let Some(CheckedCursor { cursor, range, on, .. }) = self.cursors.remove(&slot) {
             let left = (on.map_or(range.0, |on| Bound::Excluded(Bytes(on))), range.1);
             self.check_scan(cursor.into_iter(), &left, &[]);
         }
@@ -458,16 +493,33 @@ impl Checked {
 impl CheckedCursor {
     /// The next pair by the model, to which the model's cursor moves.
     fn predict(&mut self, model: &BTreeMap<Vec<u8>, Vec<u8>>, way: Way) -> Option<Pair> {
+        self.packed = None;
+        let next = self.next_after(self.on.as_ref(), model, way)?;
+        self.on = Some(next.0.clone());
+        Some(next)
+    }
+
+    fn next_after(&self, on: Option<&Vec<u8>>, model: &BTreeMap<Vec<u8>, Vec<u8>>, way: Way) -> Option<Pair> {
         let range = borrowed(&self.range);
         let mut inside = model.iter().filter(|(key, _)| range.contains(&key.as_slice()));
-        let on = self.on.as_ref();
         let next = match way {
             Way::Asc => inside.find(|(key, _)| on.is_none_or(|on| *key > on)),
             Way::Desc => inside.rfind(|(key, _)| on.is_none_or(|on| *key < on)),
         };
-        let (key, value) = next?;
-        self.on = Some(key.clone());
-        Some((key.clone(), value.clone()))
+        next.map(|(key, value)| (key.clone(), value.clone()))
+    }
+
+    /// As long as the cursor says so, what was packed is still what comes there.
+    fn check_packed(&self, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
+        if let Some((way, from, pairs)) = &self.packed
+            && self.cursor.is_unchanged(*way == Way::Desc)
+        {
+            let mut on = from.as_ref();
+            for pair in pairs {
+                assert_eq!(self.next_after(on, model, *way).as_ref(), Some(pair), "not as it was packed");
+                on = Some(&pair.0);
+            }
+        }
     }
 }
 

@@ -49,6 +49,9 @@ fn op(own: &'static [u8]) -> impl Strategy<Value = Op> {
         1 => (slot(), slot()).prop_map(|(from, to)| Op::CloneCursor(from, to)),
         8 => (slot(), way()).prop_map(|(slot, way)| Op::MoveCursor(slot, way)),
         3 => (slot(), way(), 0..150_usize).prop_map(|(slot, way, limit)| Op::MoveCursorMany(slot, way, limit)),
+        5 => (slot(), way(), 1..31_usize, 0..600_usize)
+            .prop_map(|(slot, way, limit, room)| Op::PackCursor(slot, way, limit, room)),
+        1 => slot().prop_map(Op::GoBack),
         1 => slot().prop_map(Op::IterateCursor),
         1 => (slot(), range(own)).prop_map(|(slot, range)| Op::OpenScan(slot, range)),
         4 => (slot(), way()).prop_map(|(slot, way)| Op::MoveScan(slot, way)),
@@ -76,21 +79,27 @@ fn verb(own: &'static [u8], count: std::ops::Range<usize>) -> impl Strategy<Valu
     ]
 }
 
-/// Many keys that follow each other, upwards or downwards: an index grows and shrinks at one place.
+/// Many keys that follow each other, upwards or downwards: an index grows and shrinks at one place. Or in no order, some twice.
 fn run(own: &'static [u8]) -> impl Strategy<Value = Verb> {
-    let keys = (0..1000_u32, 1..RUN, any::<bool>(), select(vec![1_u32, 3])).prop_map(
-        move |(start, count, downwards, stride)| {
-            let number = move |at| start + stride * if downwards { count - 1 - at } else { at };
+    let keys = (0..1000_u32, 1..RUN, 0..4_u8, select(vec![1_u32, 3])).prop_map(
+        move |(start, count, order, stride)| {
+            let place = move |at| match order {
+                0 => count - 1 - at,
+                1 => at * 7919 % count / 2,
+                _ => at,
+            };
+            let number = move |at| start + stride * place(at);
             (0..count)
                 .map(|at| Bytes([own, format!("run/{:06}", number(at)).as_bytes()].concat()))
                 .collect::<Vec<_>>()
         },
     );
-    (keys, 0..4_u8, value()).prop_map(|(keys, verb, value)| {
+    (keys, 0..5_u8, value()).prop_map(|(keys, verb, value)| {
         let pairs = |keys: Vec<Bytes>| keys.into_iter().map(|key| (key, value.clone())).collect();
         match verb {
             0 | 1 => Verb::Upsert(pairs(keys)),
             2 => Verb::Insert(pairs(keys)),
+            3 => Verb::Replace(pairs(keys)),
             _ => Verb::Delete(keys),
         }
     })

@@ -110,22 +110,6 @@ fn inserts_and_deletes_of_a_key_take_turns() {
     }
 }
 
-#[test]
-fn compare_and_swap_loses_no_step() {
-    let number = |value: &[u8]| std::str::from_utf8(value).unwrap().parse::<usize>().unwrap();
-    for index in BOTH {
-        let table = table(index);
-        let rounds = scaled(3000, 20);
-        let step = || {
-            let old = table.select("n");
-            let new = (old.as_deref().map_or(0, number) + 1).to_string();
-            table.compare_and_swap("n", old.as_deref(), Some(new.as_bytes())).unwrap()
-        };
-        on_threads(|_, _| (0..rounds).for_each(|_| while !step() {}));
-        assert_eq!(number(&table.select("n").unwrap()), THREADS * rounds);
-    }
-}
-
 /// From absent to present and back is a lock.
 #[test]
 fn compare_and_swap_of_absence_excludes_others() {

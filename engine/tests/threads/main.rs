@@ -9,7 +9,7 @@ mod cursors;
 mod disjoint;
 #[path = "../common/history.rs"]
 mod history;
-mod neighbours;
+
 mod readers;
 #[path = "../common/scale.rs"]
 mod scale;

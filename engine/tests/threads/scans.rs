@@ -1,15 +1,14 @@
 //! Iterators, scans and cursors beside writers: in order, none twice, none missed.
 
-use std::collections::BTreeSet;
 use std::iter::from_fn;
 use std::ops::Bound;
 
 use twindex::{IndexKind, Table};
 
 use crate::churned::Churned;
-use crate::scale::scaled;
+
+use crate::beside;
 use crate::stamped::read_stamp;
-use crate::{beside, on_threads, table};
 
 type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -18,28 +17,6 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 fn iterating_a_hash_table_meets_each_stable_pair_once() {
     let churned = Churned::new(IndexKind::Hash);
     beside(|| churned.churn(), || churned.check(&*churned.table, |_| true));
-}
-
-/// A walk read a segment slot by slot while it changed: a pair that was deleted and written again beside it, into
-/// another slot, came twice.
-#[test]
-fn a_walk_meets_no_key_twice_that_comes_and_goes() {
-    let table = table(IndexKind::Hash);
-    let keys = scaled(40, 12);
-    let key = |number: usize| format!("key/{number}").into_bytes();
-    let churn = |_, mut random: fastrand::Rng| {
-        for _ in 0..scaled(20_000, 100) {
-            let key = key(random.usize(..keys));
-            if random.bool() { table.delete(key) } else { table.insert(key, "value") }.unwrap();
-        }
-    };
-    let walk = || {
-        let mut seen = BTreeSet::new();
-        for (key, _) in &*table {
-            assert!(seen.insert(key.clone()), "{} comes twice", key.escape_ascii());
-        }
-    };
-    beside(|| on_threads(churn), walk);
 }
 
 #[test]
