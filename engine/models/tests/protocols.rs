@@ -15,12 +15,21 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
 use loom::sync::{Arc, Mutex};
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
 fn model(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(body);
+}
+
+/// Runs the work on a thread of its own.
+fn spawn<S: Send + Sync + 'static, T: 'static>(
+    shared: &Arc<S>,
+    work: impl FnOnce(&S) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let shared = Arc::clone(shared);
+    thread::spawn(move || work(&shared))
 }
 
 /// Asserts that the engine still has these lines, one after the other, in one place. Who changes an ordering there changes
@@ -189,16 +198,13 @@ fn what_a_pinned_reader_can_reach_is_not_freed() {
     );
     model(|| {
         let epoch = Arc::new(Epoch::new());
-        let reader = {
-            let epoch = Arc::clone(&epoch);
-            thread::spawn(move || {
-                for _ in 0..2 {
-                    epoch.pin(ONE);
-                    assert_ne!(epoch.read(ONE), SPOILT);
-                    epoch.unpin();
-                }
-            })
-        };
+        let reader = spawn(&epoch, |epoch| {
+            for _ in 0..2 {
+                epoch.pin(ONE);
+                assert_ne!(epoch.read(ONE), SPOILT);
+                epoch.unpin();
+            }
+        });
         epoch.replace(ONE);
         reader.join().unwrap();
     });
@@ -217,16 +223,12 @@ fn what_another_thread_found_safe_is_not_read() {
     );
     model(|| {
         let epoch = Arc::new(Epoch::new());
-        let spawn = |work: fn(&Epoch)| {
-            let epoch = Arc::clone(&epoch);
-            thread::spawn(move || work(&epoch))
-        };
-        let reader = spawn(|epoch| {
+        let reader = spawn(&epoch, |epoch| {
             epoch.pin(ONE);
             assert_ne!(epoch.read(ONE), SPOILT);
             epoch.unpin();
         });
-        let other = spawn(|epoch| {
+        let other = spawn(&epoch, |epoch| {
             (0..3).for_each(|_| _ = epoch.advance(ONE));
         });
         epoch.replace_and_leave(ONE, || ());
@@ -272,12 +274,8 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
     mirrors("membarrier(FENCE) == 0 || has_settled()");
     model(|| {
         let cores = Arc::new(Cores { epoch: Epoch::new(), reader: Mutex::new(()), writer: Mutex::new(()) });
-        let spawn = |work: fn(&Cores)| {
-            let cores = Arc::clone(&cores);
-            thread::spawn(move || work(&cores))
-        };
         // It reads on, and on.
-        let reader = spawn(|Cores { epoch, reader, .. }| {
+        let reader = spawn(&cores, |Cores { epoch, reader, .. }| {
             let now = epoch.now.load(Acquire);
             let core = reader.lock().unwrap();
             let block = epoch.leads_to[0].load(Acquire);
@@ -285,7 +283,7 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
             drop(core);
             assert_ne!(epoch.blocks[0][block].read(), SPOILT);
         });
-        let others = [spawn(Cores::advance), spawn(Cores::advance)];
+        let others = [spawn(&cores, Cores::advance), spawn(&cores, Cores::advance)];
         let core = cores.writer.lock().unwrap();
         let noted = cores.epoch.now.load(Relaxed) + 1;
         cores.epoch.leads_to[0].store(1, Release);
@@ -306,17 +304,14 @@ fn a_reader_of_two_stores_keeps_both() {
     mirrors("Guard { word: &own.nested, not_send: PhantomData }");
     model(|| {
         let epoch = Arc::new(Epoch::new());
-        let reader = {
-            let epoch = Arc::clone(&epoch);
-            thread::spawn(move || {
-                epoch.pin(ONE);
-                epoch.pin_in(1, TWO);
-                assert_ne!(epoch.read(TWO), SPOILT);
-                epoch.unpin_in(1);
-                assert_ne!(epoch.read(ONE), SPOILT);
-                epoch.unpin();
-            })
-        };
+        let reader = spawn(&epoch, |epoch| {
+            epoch.pin(ONE);
+            epoch.pin_in(1, TWO);
+            assert_ne!(epoch.read(TWO), SPOILT);
+            epoch.unpin_in(1);
+            assert_ne!(epoch.read(ONE), SPOILT);
+            epoch.unpin();
+        });
         epoch.replace(TWO);
         epoch.replace(ONE);
         reader.join().unwrap();
@@ -328,16 +323,13 @@ fn a_reader_of_two_stores_keeps_both() {
 fn a_reader_that_changes_stores_keeps_the_new_one() {
     model(|| {
         let epoch = Arc::new(Epoch::new());
-        let reader = {
-            let epoch = Arc::clone(&epoch);
-            thread::spawn(move || {
-                for store in [ONE, TWO] {
-                    epoch.pin(store);
-                    assert_ne!(epoch.read(store), SPOILT);
-                    epoch.unpin();
-                }
-            })
-        };
+        let reader = spawn(&epoch, |epoch| {
+            for store in [ONE, TWO] {
+                epoch.pin(store);
+                assert_ne!(epoch.read(store), SPOILT);
+                epoch.unpin();
+            }
+        });
         epoch.replace(TWO);
         reader.join().unwrap();
     });
@@ -409,8 +401,7 @@ fn a_slot_has_one_thread_at_a_time() {
                     slot.taken.store(0, Release);
                 }
             };
-            let other = Arc::clone(&slot);
-            let other = thread::spawn(move || visit(&other, is_spare));
+            let other = spawn(&slot, move |other| visit(other, is_spare));
             visit(&slot, false);
             other.join().unwrap();
         });
@@ -452,17 +443,14 @@ fn a_ref_leads_to_a_whole_record() {
             entry: AtomicUsize::new(0),
             record: Bytes::new(0),
         });
-        let reader = {
-            let bucket = Arc::clone(&bucket);
-            thread::spawn(move || {
-                if bucket.tag.load(Relaxed) == 7 && bucket.reference.load(Acquire) != 0 {
-                    // `Shard::record`
-                    assert_eq!(bucket.blocks.load(Acquire), 1);
-                    assert_eq!((bucket.table.read(), bucket.entry.load(Relaxed)), (5, 3));
-                    assert_eq!(bucket.record.read(), 42);
-                }
-            })
-        };
+        let reader = spawn(&bucket, |bucket| {
+            if bucket.tag.load(Relaxed) == 7 && bucket.reference.load(Acquire) != 0 {
+                // `Shard::record`
+                assert_eq!(bucket.blocks.load(Acquire), 1);
+                assert_eq!((bucket.table.read(), bucket.entry.load(Relaxed)), (5, 3));
+                assert_eq!(bucket.record.read(), 42);
+            }
+        });
         // `add_block`
         bucket.table.write(5);
         bucket.blocks.store(1, Release);
@@ -495,15 +483,12 @@ fn a_slot_leads_to_a_whole_cell() {
         }
         let cells = [Bytes::new(0), Bytes::new(0), Bytes::new(0)];
         let leaf = Arc::new(Leaf { count: AtomicU32::new(0), slot: AtomicU64::new(0), cells });
-        let reader = {
-            let leaf = Arc::clone(&leaf);
-            thread::spawn(move || {
-                if leaf.count.load(Acquire) == 1 {
-                    let cell = leaf.slot.load(Acquire) as usize;
-                    assert_eq!(leaf.cells[cell].read() as usize, 10 + cell);
-                }
-            })
-        };
+        let reader = spawn(&leaf, |leaf| {
+            if leaf.count.load(Acquire) == 1 {
+                let cell = leaf.slot.load(Acquire) as usize;
+                assert_eq!(leaf.cells[cell].read() as usize, 10 + cell);
+            }
+        });
         leaf.cells[1].write(11);
         leaf.slot.store(1, Release);
         leaf.count.store(1, Release);
@@ -520,13 +505,10 @@ fn a_directory_leads_to_whole_segments() {
     mirrors("Directory(self.directory.load(Acquire), PhantomData)");
     model(|| {
         let directory = Arc::new((AtomicUsize::new(0), [Bytes::new(1), Bytes::new(0)]));
-        let reader = {
-            let directory = Arc::clone(&directory);
-            thread::spawn(move || {
-                let at = directory.0.load(Acquire);
-                assert_eq!(directory.1[at].read() as usize, at + 1);
-            })
-        };
+        let reader = spawn(&directory, |directory| {
+            let at = directory.0.load(Acquire);
+            assert_eq!(directory.1[at].read() as usize, at + 1);
+        });
         directory.1[1].write(2);
         directory.0.store(1, Release);
         reader.join().unwrap();
@@ -555,8 +537,7 @@ fn both<T: Send + 'static>(
     two: impl FnOnce(&TwoKeys) -> T,
 ) -> (T, T) {
     let keys = Arc::new(TwoKeys::default());
-    let other = Arc::clone(&keys);
-    let one = thread::spawn(move || one(&other));
+    let one = spawn(&keys, one);
     let two = two(&keys);
     (one.join().unwrap(), two)
 }
@@ -660,8 +641,7 @@ fn a_lock_has_one_holder_at_a_time() {
     mirrors("self.0.0.store(self.1, Release);");
     model(|| {
         let lock = Arc::new(Versioned::new());
-        let other = Arc::clone(&lock);
-        let other = thread::spawn(move || other.change());
+        let other = spawn(&lock, |other| other.change());
         lock.change();
         other.join().unwrap();
         assert_eq!((lock.held.read(), lock.word.load(Relaxed)), (2, 4));
@@ -680,8 +660,7 @@ fn a_blob_is_freed_after_its_last_reader() {
                 blob.1.write(SPOILT);
             }
         };
-        let other = Arc::clone(&blob);
-        let other = thread::spawn(move || read_and_disown(&other));
+        let other = spawn(&blob, read_and_disown);
         read_and_disown(&blob);
         other.join().unwrap();
         assert_eq!(blob.1.read(), SPOILT);
@@ -749,10 +728,8 @@ fn a_slot_that_moves_is_not_missed() {
     for removes in [false, true] {
         model(move || {
             let leaf = Arc::new(Moving::new([10, 20]));
-            let reader = {
-                let leaf = Arc::clone(&leaf);
-                thread::spawn(move || assert_ne!(leaf.finds(20), Some(false), "it was there all the while"))
-            };
+            let reader =
+                spawn(&leaf, |leaf| assert_ne!(leaf.finds(20), Some(false), "it was there all the while"));
             leaf.while_moving(|leaf| if removes { leaf.remove_first() } else { leaf.put_first(5) });
             assert_eq!(leaf.finds(20), Some(true));
             assert_eq!((leaf.finds(5), leaf.finds(10)), (Some(!removes), Some(!removes)));
@@ -849,8 +826,7 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
     );
     model(|| {
         let tree = Arc::new(Tree::new());
-        let other = Arc::clone(&tree);
-        let other = thread::spawn(move || _ = other.change());
+        let other = spawn(&tree, move |other| _ = other.change());
         tree.replace();
         other.join().unwrap();
         // Whether it came before or after, the change is in the leaf that the tree leads to.
@@ -863,10 +839,8 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
 fn a_remembered_leaf_is_changed_only_as_it_was_left() {
     model(|| {
         let tree = Arc::new(Tree::new());
-        let replacer = Arc::clone(&tree);
-        let replacer = thread::spawn(move || replacer.replace());
-        let writer = Arc::clone(&tree);
-        let writer = thread::spawn(move || {
+        let replacer = spawn(&tree, move |replacer| replacer.replace());
+        let writer = spawn(&tree, move |writer| {
             let (leaf, left) = writer.change();
             // `Held::unchanged`
             if writer.states[leaf].compare_exchange(left, left | LOCKED, Acquire, Relaxed).is_ok() {
@@ -888,8 +862,7 @@ fn a_leaf_that_was_replaced_is_not_unchanged() {
     mirrors("(leaf.state().load(Acquire) == self.state).then_some(leaf)");
     model(|| {
         let tree = Arc::new(Tree::new());
-        let other = Arc::clone(&tree);
-        let other = thread::spawn(move || other.replace());
+        let other = spawn(&tree, move |other| other.replace());
         // `Position::seek`
         let remembered = tree.states[0].load(Acquire) & !LOCKED;
         if remembered & REPLACED == 0 {
@@ -942,8 +915,7 @@ fn no_thread_writes_while_a_snapshot_opens() {
             opened: Bytes::new(0),
         };
         let store = Arc::new(store);
-        let writer = Arc::clone(&store);
-        let writer = thread::spawn(move || {
+        let writer = spawn(&store, move |writer| {
             for _ in 0..2 {
                 writer.epoch.pin(ONE);
                 let newest = writer.newest.load(Acquire);
@@ -978,8 +950,7 @@ fn a_thread_that_is_new_sees_that_a_store_is_closed_or_is_seen() {
     const OPENED: u64 = 2;
     model(|| {
         let store = Arc::new((AtomicU64::new(0), AtomicUsize::new(0), Bytes::new(0)));
-        let other = Arc::clone(&store);
-        let other = thread::spawn(move || {
+        let other = spawn(&store, move |other| {
             let (newest, taken, pairs) = &*other;
             taken.store(1, Relaxed);
             // `epoch::pin_slowly`
@@ -1010,8 +981,7 @@ fn a_saved_root_is_seen_with_its_generation() {
     );
     model(|| {
         let past = Arc::new((AtomicU64::new(0), AtomicUsize::new(0), Bytes::new(0)));
-        let other = Arc::clone(&past);
-        let other = thread::spawn(move || {
+        let other = spawn(&past, move |other| {
             if other.0.load(Acquire) == 1 {
                 assert_eq!((other.1.load(Acquire), other.2.read()), (7, 7));
             }
@@ -1035,8 +1005,7 @@ fn what_is_read_under_one_version_is_of_one_moment() {
     );
     model(|| {
         let pair = Arc::new(Versioned::new());
-        let writer = Arc::clone(&pair);
-        let writer = thread::spawn(move || writer.change());
+        let writer = spawn(&pair, |writer| writer.change());
         if let Some(([one, two], _)) = pair.watch() {
             assert_eq!(one, two);
         }
@@ -1059,8 +1028,7 @@ fn a_transaction_reads_no_half_of_a_commit() {
     const UNDER_WAY: u64 = 15;
     model(|| {
         let store = Arc::new((AtomicU64::new(0), [Versioned::new(), Versioned::new()]));
-        let commit = Arc::clone(&store);
-        let commit = thread::spawn(move || {
+        let commit = spawn(&store, move |commit| {
             commit.0.fetch_add(1, AcqRel);
             commit.1.iter().for_each(Versioned::change);
             commit.0.fetch_add(UNDER_WAY, AcqRel);
