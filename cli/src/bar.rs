@@ -12,17 +12,14 @@ pub(crate) fn over_bytes(path: &Path, what: &'static str) -> ProgressBar {
     styled(ProgressBar::new(bytes), style, what)
 }
 
-/// A bar over pairs whose number is known.
 pub(crate) fn over_pairs(pairs: u64, what: &'static str) -> ProgressBar {
     styled(ProgressBar::new(pairs), "{msg} {wide_bar} {human_pos} of {human_len} pairs, {eta} to go", what)
 }
 
-/// A counter, where no end is known.
 pub(crate) fn counting(what: &'static str) -> ProgressBar {
     styled(ProgressBar::no_length(), "{msg} {human_pos} lines, {per_sec}", what)
 }
 
-/// A counter of pairs, where no end is known.
 #[cfg(feature = "cluster")]
 pub(crate) fn counting_pairs(what: &'static str) -> ProgressBar {
     styled(ProgressBar::no_length(), "{msg} {human_pos} pairs, {per_sec}", what)
@@ -32,7 +29,6 @@ fn styled(bar: ProgressBar, style: &str, what: &'static str) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(style).expect("our own template")).with_message(what)
 }
 
-/// Moves a bar over bytes.
 pub(crate) fn bytes(bar: &ProgressBar) -> impl FnMut(Progress) + Send + 'static {
     let bar = bar.clone();
     move |progress| bar.set_position(progress.bytes)

@@ -13,11 +13,10 @@ use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Tab
 
 use crate::bar;
 use crate::lines::{BatchLine, Line, Pair};
-use crate::outcome::{DAMAGED, Failure, OK, tell};
+use crate::outcome::{DAMAGED, Failure, OK, say, tell, to_stdout};
 
 pub(crate) type Done = Result<u8, Failure>;
 
-/// How many pairs are written at once.
 const GROUP: usize = 1024;
 
 pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
@@ -57,7 +56,6 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
     Ok(if report.damage.is_empty() { OK } else { DAMAGED })
 }
 
-/// What `info` says of a saved cache.
 fn cache_fields(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let pairs = twindex_durable::check_cache(path)?;
     let cache = twindex_cache::Cache::new(twindex_durable::read_cache(path)?.options())?;
@@ -85,18 +83,13 @@ fn cache_fields(path: &Path) -> Result<Vec<(String, String)>, Failure> {
 
 fn print_fields(fields: Vec<(String, String)>) -> Result<(), Failure> {
     let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    let mut output = io::stdout().lock();
-    for (name, value) in fields {
-        writeln!(output, "{name:<width$}  {value}").map_err(|error| to_stdout(&error))?;
-    }
-    Ok(())
+    fields.into_iter().try_for_each(|(name, value)| say(format_args!("{name:<width$}  {value}")))
 }
 
 pub(crate) fn check(path: &Path, limit: Option<usize>) -> Done {
     if twindex_durable::holds_cache(path).unwrap_or(false) {
         let pairs = HumanCount(twindex_durable::check_cache(path)?);
-        writeln!(io::stdout(), "{}: a cache, its {pairs} pairs are whole", path.display())
-            .map_err(|error| to_stdout(&error))?;
+        say(format_args!("{}: a cache, its {pairs} pairs are whole", path.display()))?;
         return Ok(OK);
     }
     let report = checked(path, limit, "Checking")?;
@@ -105,8 +98,7 @@ pub(crate) fn check(path: &Path, limit: Option<usize>) -> Done {
         return Ok(DAMAGED);
     }
     let (records, bytes) = (HumanCount(report.records), HumanBytes(report.bytes));
-    writeln!(io::stdout(), "{}: {records} records in {bytes} are whole", path.display())
-        .map_err(|error| to_stdout(&error))?;
+    say(format_args!("{}: {records} records in {bytes} are whole", path.display()))?;
     Ok(OK)
 }
 
@@ -118,11 +110,9 @@ pub(crate) fn recover(path: &Path, new: &Path, limit: Option<usize>) -> Done {
     };
     bar.finish_and_clear();
     tell_damage(path, &recovery.report);
-    let mut output = io::stdout().lock();
     for (name, index, pairs) in &recovery.tables {
-        let name = name.escape_debug();
-        writeln!(output, "table {name}: {index}, {} pairs saved", HumanCount(*pairs as u64))
-            .map_err(|error| to_stdout(&error))?;
+        let (name, pairs) = (name.escape_debug(), HumanCount(*pairs as u64));
+        say(format_args!("table {name}: {index}, {pairs} pairs saved"))?;
     }
     Ok(if recovery.report.damage.is_empty() { OK } else { DAMAGED })
 }
@@ -207,7 +197,6 @@ fn no_line(error: &serde_json::Error) -> String {
     format!(r#"{what}, at column {column}; a line is {{"table": "t", "key": "k", "value": "v"}}"#)
 }
 
-/// Pairs on their way into a store.
 struct Import<'s> {
     store: &'s Store,
     /// The tables that have come, and the pairs that are not yet written.
@@ -232,7 +221,6 @@ impl Import<'_> {
 
     /// The table that a line is of. A new one has what the line says, or a hash index and text.
     fn table(&self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<Table, Failure> {
-        const DEFAULT_CODEC: &str = "str";
         if let (Some(keys), Some(values)) = (&line.keys, &line.values)
             && values_that_expire(values).is_some()
         {
@@ -252,15 +240,7 @@ impl Import<'_> {
             Some(index) => index.parse().map_err(|error| wrong(format!("{error}")))?,
             None => there.unwrap_or(IndexKind::Hash),
         };
-        let options = TableOptions::new(index);
-        let options = match line.keys.as_deref() {
-            Some(keys) => options.keys(keys),
-            None => options.keys_if_new(DEFAULT_CODEC),
-        };
-        let options = match line.values.as_deref() {
-            Some(values) => options.values(values),
-            None => options.values_if_new(DEFAULT_CODEC),
-        };
+        let options = options(index, line.keys.as_deref(), line.values.as_deref());
         self.store.table_with(&line.table, options).map_err(|error| wrong(error.to_string()))
     }
 
@@ -270,6 +250,18 @@ impl Import<'_> {
         }
         Ok(())
     }
+}
+
+/// What a table is to be: a new one has text, where no codec is named.
+pub(crate) fn options<'c>(
+    index: IndexKind,
+    keys: Option<&'c str>,
+    values: Option<&'c str>,
+) -> TableOptions<'c> {
+    const DEFAULT_CODEC: &str = "str";
+    let options = TableOptions::new(index);
+    let options = keys.map_or_else(|| options.keys_if_new(DEFAULT_CODEC), |keys| options.keys(keys));
+    values.map_or_else(|| options.values_if_new(DEFAULT_CODEC), |values| options.values(values))
 }
 
 pub(crate) fn changes(path: &Path, from: Option<&str>, follow: bool) -> Done {
@@ -297,8 +289,7 @@ pub(crate) fn compact(path: &Path, limit: Option<usize>) -> Done {
     bar.finish_and_clear();
     store.close()?;
     let (before, after) = (HumanBytes(before), HumanBytes(size_of(path)));
-    writeln!(io::stdout(), "{}: {before} before, {after} now", path.display())
-        .map_err(|error| to_stdout(&error))?;
+    say(format_args!("{}: {before} before, {after} now", path.display()))?;
     Ok(OK)
 }
 
@@ -316,7 +307,6 @@ fn checked(path: &Path, limit: Option<usize>, what: &'static str) -> Result<Repo
     Ok(report)
 }
 
-/// Opens the file as it is.
 pub(crate) fn read(path: &Path, limit: Option<usize>) -> Result<Store, Failure> {
     let bar = bar::over_bytes(path, "Loading");
     opened(Options::new().read_only(true), limit, path, &bar)
@@ -358,11 +348,4 @@ fn tell_torn(path: &Path, torn: twindex_durable::Torn) {
         torn.bytes,
         torn.offset
     ));
-}
-
-pub(crate) fn to_stdout(error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::Unread,
-        _ => Failure::Other(format!("the standard output: {error}")),
-    }
 }

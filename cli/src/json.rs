@@ -20,7 +20,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use twindex_codec::tuple::{Reader, Token, Writer};
 use twindex_codec::{Error, decimal, int};
 
-/// A key as JSON.
 pub(crate) fn key(codec: &str, stored: &[u8]) -> Option<Box<RawValue>> {
     match codec {
         "int" => to_raw_value(&int::decode(stored).ok()?).ok(),
@@ -29,7 +28,6 @@ pub(crate) fn key(codec: &str, stored: &[u8]) -> Option<Box<RawValue>> {
     }
 }
 
-/// A value as JSON.
 pub(crate) fn value(codec: &str, stored: &[u8]) -> Option<Box<RawValue>> {
     let text = str::from_utf8(stored).ok()?;
     match codec {
@@ -46,7 +44,6 @@ pub(crate) fn value(codec: &str, stored: &[u8]) -> Option<Box<RawValue>> {
     }
 }
 
-/// What is stored for a key.
 pub(crate) fn key_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> {
     match codec {
         "int" => integer(json.get()).map(|number| int::encode(number).into()),
@@ -59,7 +56,6 @@ pub(crate) fn key_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What is stored for a value.
 pub(crate) fn value_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> {
     match codec {
         "int" => integer(json.get()).map(|number| decimal::encode(number).as_bytes().into()),
@@ -83,7 +79,6 @@ fn items(json: &str) -> Result<Vec<&RawValue>, String> {
     serde_json::from_str(json).map_err(|_| format!("{} is no array", excerpt(json)))
 }
 
-/// A tuple as an array.
 fn tuple(stored: &[u8]) -> Option<String> {
     let mut json = String::from("[");
     for token in Reader::new(stored) {
@@ -106,7 +101,6 @@ fn tuple(stored: &[u8]) -> Option<String> {
     Some(json)
 }
 
-/// Appends an item of a tuple.
 fn write(to: &mut Writer, json: &str) -> Result<(), String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
@@ -137,7 +131,6 @@ fn write(to: &mut Writer, json: &str) -> Result<(), String> {
     written.map_err(|error: Error| error.to_string())
 }
 
-/// The start of a piece of JSON.
 fn excerpt(json: &str) -> Cow<'_, str> {
     match json.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &json[..end]).into(),

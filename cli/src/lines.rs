@@ -10,7 +10,6 @@ use twindex_durable::{ChangeSet, Effect, TableChange};
 
 use crate::json;
 
-/// A key and a value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// A table, or one of its pairs. What a key or a value has no form for in JSON is under `key64` and `value64`: its bytes
@@ -22,7 +21,6 @@ pub(crate) struct Line<'l> {
     pub(crate) table: Cow<'l, str>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<Cow<'l, str>>,
-    /// The codecs.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) keys: Option<Cow<'l, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +86,6 @@ impl<'l> Line<'l> {
     }
 }
 
-/// A batch of changes.
 #[derive(Debug, Serialize)]
 pub(crate) struct BatchLine<'l> {
     position: String,

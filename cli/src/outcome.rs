@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use twindex_durable::Error;
 
-/// What ended a command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Store(Error),
@@ -69,7 +68,17 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const WRONG: u8 = 2;
 pub(crate) const DAMAGED: u8 = 3;
 
-/// Prints a line to the standard error.
 pub(crate) fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "twindex: {what}");
+}
+
+pub(crate) fn say(what: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    writeln!(io::stdout(), "{what}").map_err(|error| to_stdout(&error))
+}
+
+pub(crate) fn to_stdout(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Unread,
+        _ => Failure::Other(format!("the standard output: {error}")),
+    }
 }

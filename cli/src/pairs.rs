@@ -11,13 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::value::RawValue;
 use twindex_codec::tuple;
-use twindex_durable::twindex::{IndexKind, TableOptions, prefix_range};
+use twindex_durable::twindex::{IndexKind, prefix_range};
 use twindex_durable::{Store, Table};
 
-use crate::commands::{Done, open, read, to_stdout};
+use crate::commands::{Done, open, options, read};
 use crate::json;
 use crate::lines::Line;
-use crate::outcome::{FAILED, Failure, OK, tell};
+use crate::outcome::{FAILED, Failure, OK, tell, to_stdout};
 
 /// A key and where it is.
 #[derive(Args, Debug)]
@@ -107,27 +107,24 @@ pub(crate) struct OfFile<A: Args> {
     what: A,
 }
 
-pub(crate) fn get_of_file(of: &OfFile<Get>, limit: Option<usize>) -> Done {
-    get(&read(&of.file, limit)?, &of.what)
+impl<A: Args> OfFile<A> {
+    pub(crate) fn read(&self, limit: Option<usize>, act: fn(&Store, &A) -> Done) -> Done {
+        act(&read(&self.file, limit)?, &self.what)
+    }
+
+    pub(crate) fn write(&self, limit: Option<usize>, existing: bool, act: fn(&Store, &A) -> Done) -> Done {
+        let store = open(&self.file, limit, existing)?;
+        let done = act(&store, &self.what)?;
+        store.close()?;
+        Ok(done)
+    }
 }
 
-pub(crate) fn scan_of_file(of: &OfFile<Scan>, limit: Option<usize>) -> Done {
-    scan(&read(&of.file, limit)?, &of.what)
-}
-
-/// Has `write`, which is [`set`] or [`insert`], write a pair to a file.
-pub(crate) fn write_of_file(of: &OfFile<Set>, limit: Option<usize>, write: fn(&Store, &Set) -> Done) -> Done {
-    let store = open(&of.file, limit, of.what.index.is_none())?;
-    let done = write(&store, &of.what)?;
-    store.close()?;
-    Ok(done)
-}
-
-pub(crate) fn delete_of_file(of: &OfFile<Delete>, limit: Option<usize>) -> Done {
-    let store = open(&of.file, limit, true)?;
-    let done = delete(&store, &of.what)?;
-    store.close()?;
-    Ok(done)
+impl OfFile<Set> {
+    /// Has `act`, which is [`set`] or [`insert`], write a pair to a file.
+    pub(crate) fn set(&self, limit: Option<usize>, act: fn(&Store, &Set) -> Done) -> Done {
+        self.write(limit, self.what.index.is_none(), act)
+    }
 }
 
 /// Shows a value. Where there is none it fails.
@@ -172,15 +169,7 @@ fn pair(store: &Store, set: &Set) -> Result<(Table, Vec<u8>, Vec<u8>), Failure> 
     let table = match set.index {
         None => find(store, &set.place.table)?,
         Some(index) => {
-            let options = TableOptions::new(index);
-            let options = match &set.keys {
-                Some(codec) => options.keys(codec),
-                None => options.keys_if_new("str"),
-            };
-            let options = match &set.values {
-                Some(codec) => options.values(codec),
-                None => options.values_if_new("str"),
-            };
+            let options = options(index, set.keys.as_deref(), set.values.as_deref());
             store.table_with(&set.place.table, options)?
         }
     };
@@ -227,21 +216,12 @@ fn pairs(table: &Table, scan: &Scan) -> Result<Pairs, Failure> {
     if table.index() == IndexKind::Hash && scan.is_whole() {
         return Ok(Box::new(table.iter()?));
     }
-    let range = scan.range(table.codecs().0)?;
-    let borrowed = (borrowed(&range.0), borrowed(&range.1));
-    let pairs = table.scan(borrowed)?;
+    let (from, to) = scan.range(table.codecs().0)?;
+    let pairs = table.scan((from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice)))?;
     Ok(if scan.reverse { Box::new(pairs.rev()) } else { Box::new(pairs) })
 }
 
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
-}
 
 impl Scan {
     fn is_whole(&self) -> bool {
@@ -259,22 +239,18 @@ impl Scan {
             };
         }
         let key = |text: &String| key_of(codec, text);
-        let from = match (&self.gte, &self.gt) {
-            (Some(from), _) => Bound::Included(key(from)?),
-            (_, Some(after)) => Bound::Excluded(key(after)?),
-            _ => Bound::Unbounded,
+        let bound = |included: &Option<String>, excluded: &Option<String>| {
+            Ok::<_, Failure>(match (included, excluded) {
+                (Some(end), _) => Bound::Included(key(end)?),
+                (_, Some(end)) => Bound::Excluded(key(end)?),
+                _ => Bound::Unbounded,
+            })
         };
-        let to = match (&self.lte, &self.lt) {
-            (Some(to), _) => Bound::Included(key(to)?),
-            (_, Some(before)) => Bound::Excluded(key(before)?),
-            _ => Bound::Unbounded,
-        };
-        Ok((from, to))
+        Ok((bound(&self.gte, &self.gt)?, bound(&self.lte, &self.lt)?))
     }
 }
 
 impl Place {
-    /// What is stored for it.
     fn stored(&self, table: &Table) -> Result<Vec<u8>, Failure> {
         if self.key64 { base64("KEY", &self.key) } else { key_of(table.codecs().0, &self.key) }
     }

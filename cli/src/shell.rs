@@ -1,7 +1,7 @@
 //! `twindex shell`: commands one after another, with completion and a history.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
@@ -15,8 +15,8 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use twindex_durable::Store;
 use twindex_durable::twindex::IndexKind;
 
-use crate::commands::{Done, open, read, to_stdout};
-use crate::outcome::{FAILED, Failure, OK, tell};
+use crate::commands::{Done, open, read};
+use crate::outcome::{FAILED, Failure, OK, say, tell};
 use crate::pairs::{self, Delete, Get, Scan, Set};
 
 /// A line of the shell.
@@ -79,19 +79,15 @@ fn by_hand(path: &Path, store: &Store) -> Done {
         let _ = editor.load_history(history);
     }
     let access = if store.is_read_only() { "read only" } else { "writing" };
-    let mut output = io::stdout();
-    writeln!(output, "{} ({access}). `help` lists the commands, Tab completes, Ctrl-D ends.", path.display())
-        .map_err(|error| to_stdout(&error))?;
+    let file = path.display();
+    say(format_args!("{file} ({access}). `help` lists the commands, Tab completes, Ctrl-D ends."))?;
     let name = path.file_name().map_or(Cow::Borrowed("twindex"), |name| name.to_string_lossy());
     let prompt = format!("{}> ", name.escape_debug());
     loop {
         match editor.readline(&prompt) {
-            Ok(line) => match execute(store, &line) {
-                Some(_) => {}
-                None => break,
-            },
+            Ok(line) if execute(store, &line).is_some() => {}
             Err(ReadlineError::Interrupted) => {}
-            Err(ReadlineError::Eof) => break,
+            Ok(_) | Err(ReadlineError::Eof) => break,
             Err(error) => return Err(failed(error)),
         }
     }
@@ -160,17 +156,14 @@ fn execute(store: &Store, line: &str) -> Option<u8> {
 }
 
 fn tables(store: &Store) -> Done {
-    let mut output = io::stdout().lock();
     for table in store.tables()? {
         let (keys, values) = table.codecs();
         let (name, index, pairs) = (table.name().escape_debug(), table.index(), table.len());
-        writeln!(output, "{name}\t{index}\t{keys}\t{values}\t{pairs} pairs")
-            .map_err(|error| to_stdout(&error))?;
+        say(format_args!("{name}\t{index}\t{keys}\t{values}\t{pairs} pairs"))?;
     }
     Ok(OK)
 }
 
-/// Where lines of earlier shells are kept.
 fn history() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_STATE_HOME")

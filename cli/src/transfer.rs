@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -17,8 +17,8 @@ use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{Store, Table};
 
 use crate::bar;
-use crate::commands::{Done, open, read, to_stdout};
-use crate::outcome::{Failure, OK};
+use crate::commands::{Done, open, read};
+use crate::outcome::{Failure, OK, say};
 
 /// How many pairs are compared and written at once, and about how many bytes of them.
 const GROUP: usize = 8192;
@@ -52,7 +52,17 @@ impl Sum {
 trait Side {
     fn values(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure>;
     fn write(&self, pairs: &[&Pair]) -> Result<(), Failure>;
-    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure>;
+    fn pairs(&self) -> Result<impl Iterator<Item = Result<Pair, Failure>>, Failure>;
+
+    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure> {
+        let mut sum = Sum::default();
+        for pair in self.pairs()? {
+            let (key, value) = pair?;
+            sum.add(&key, &value);
+            bar.inc(1);
+        }
+        Ok(sum)
+    }
 }
 
 impl Side for blocking::Table {
@@ -72,14 +82,8 @@ impl Side for blocking::Table {
         Ok(self.upsert_many(&pairs).map(drop)?)
     }
 
-    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure> {
-        let mut sum = Sum::default();
-        for pair in self {
-            let (key, value) = pair?;
-            sum.add(&key, &value);
-            bar.inc(1);
-        }
-        Ok(sum)
+    fn pairs(&self) -> Result<impl Iterator<Item = Result<Pair, Failure>>, Failure> {
+        Ok(self.iter().map(|pair| pair.map_err(Failure::from)))
     }
 }
 
@@ -95,17 +99,11 @@ impl Side for Table {
         Ok(self.upsert_many(&pairs).map(drop)?)
     }
 
-    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure> {
-        let mut sum = Sum::default();
-        for (key, value) in self.iter()? {
-            sum.add(&key, &value);
-            bar.inc(1);
-        }
-        Ok(sum)
+    fn pairs(&self) -> Result<impl Iterator<Item = Result<Pair, Failure>>, Failure> {
+        Ok(self.iter()?.map(Ok))
     }
 }
 
-/// What a transfer of one table did.
 struct Moved {
     sum: Sum,
     written: u64,
@@ -159,8 +157,7 @@ fn conclude(table: &str, moved: &Moved, there: Sum) -> Result<(), Failure> {
         )));
     }
     let (pairs, written) = (HumanCount(there.pairs), HumanCount(moved.written));
-    writeln!(io::stdout(), "table {name}: {pairs} pairs, {written} of them written now")
-        .map_err(|error| to_stdout(&error))
+    say(format_args!("table {name}: {pairs} pairs, {written} of them written now"))
 }
 
 /// Where the cluster is, and how it knows us.
@@ -239,7 +236,7 @@ pub(crate) fn push(path: &Path, limit: Option<usize>, servers: &Servers) -> Done
         let there = cluster.table_with(table.name(), options)?;
         same_codecs(table.name(), (keys, values), there.codecs())?;
         let bar = bar::over_pairs(table.len() as u64, "Pushing");
-        let moved = bring(table.iter()?.map(Ok), &there, there.is_empty()?, &bar)?;
+        let moved = bring(table.pairs()?, &there, there.is_empty()?, &bar)?;
         bar.finish_and_clear();
         let bar = bar::over_pairs(table.len() as u64, "Checking");
         let sum = there.sum(&bar)?;
@@ -268,8 +265,7 @@ pub(crate) fn pull(servers: &Servers, path: &Path, limit: Option<usize>) -> Done
             Some(pairs) => bar::over_pairs(*pairs, "Pulling"),
             None => bar::counting_pairs("Pulling"),
         };
-        let pairs = table.iter().map(|pair| pair.map_err(Failure::from));
-        let moved = bring(pairs, &here, here.is_empty(), &bar)?;
+        let moved = bring(table.pairs()?, &here, here.is_empty(), &bar)?;
         bar.finish_and_clear();
         conclude(table.name(), &moved, here.sum(&ProgressBar::hidden())?)?;
     }

@@ -246,7 +246,6 @@ fn check_finds_damage_and_recover_saves_the_rest() {
     assert!(ran.err.contains("new.twx"), "{}", ran.err);
 }
 
-/// `twindex export FILE | head` ended with an error.
 #[cfg(unix)]
 #[test]
 fn closed_output_ends_an_export_quietly() {
@@ -264,7 +263,6 @@ fn closed_output_ends_an_export_quietly() {
     drop(store);
 }
 
-/// Half of the lines stayed behind, and were in the way of a second try.
 #[cfg(target_os = "linux")]
 #[test]
 fn failed_export_leaves_no_file() {

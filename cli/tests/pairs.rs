@@ -131,7 +131,6 @@ fn set_with_an_index_creates_the_table() {
     twindex(&["set", file, "t", "1", "[2]", "--index", "tree"]).expect(2);
 }
 
-/// Runs the shell over lines from a pipe.
 fn piped(path: &Path, options: &[&str], lines: &str) -> Ran {
     let mut shell = Command::new(env!("CARGO_BIN_EXE_twindex"))
         .arg("shell")
@@ -203,7 +202,6 @@ mod by_hand {
 
     use super::*;
 
-    /// A terminal with the shell in it.
     struct Terminal {
         keys: File,
         screen: Receiver<Vec<u8>>,

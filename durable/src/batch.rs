@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::stripes::Stripes;
 use crate::table::Table;
 use crate::transaction::Transaction;
+use crate::verbs::write_verbs;
 
 /// Writes that are collected and then done together: after a crash the file has all of them or none, and
 /// where one fails the others are undone.
@@ -143,20 +144,11 @@ impl Batch {
         self.steps.is_empty()
     }
 
-    /// Adds the pair where the key is absent.
-    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write(Write::Insert, table, key, value)
-    }
-
-    /// Replaces the value where the key is present.
-    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write(Write::Replace, table, key, value)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write(Write::Upsert, table, key, value)
-    }
+    write_verbs!(
+        (&mut self) self,
+        (table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> (),
+        "."
+    );
 
     /// Does the verb that `write` names.
     pub fn write(
@@ -225,13 +217,11 @@ impl Batch {
         Ok(self.tables.len() as u32 - 1)
     }
 
-    /// The key of a step.
     #[inline]
     fn key(&self, step: &Step) -> &[u8] {
         &self.operations.payload()[step.at..][..step.key.into()]
     }
 
-    /// The value of a step.
     #[inline]
     fn value(&self, step: &Step) -> &[u8] {
         &self.operations.payload()[step.at + usize::from(step.key)..][..step.value as usize]

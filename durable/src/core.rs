@@ -18,7 +18,7 @@ use crate::load;
 use crate::lock::{Lock, Make, pid};
 use crate::log::{End, Log};
 use crate::mutex::lock;
-use crate::notice::Notice;
+use crate::notice::tell;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;
@@ -45,7 +45,6 @@ pub(crate) struct Core {
     pub(crate) limit: Mutex<Option<usize>>,
 }
 
-/// A store's file.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
@@ -171,7 +170,6 @@ impl Core {
         Self::open_on(Arc::new(RealDisk), &resolve(path), options)
     }
 
-    /// Opens a store on any disk.
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<Arc<Self>> {
         let Options { durability, read_only, existing, memory_limit, compact_by_hand, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
@@ -210,7 +208,9 @@ impl Core {
         };
         let torn = found.as_ref().and_then(|found| found.torn);
         if let (Some(Torn { offset, bytes }), false) = (torn, read_only) {
-            Notice::LogTorn(offset, bytes).tell(path);
+            let what =
+                format_args!("an unfinished last write of {bytes} bytes was discarded at offset {offset}");
+            tell(path, "log_torn", what);
         }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
@@ -221,7 +221,7 @@ impl Core {
         }
         let follower = read_only.then(|| {
             let source = stamp.map(|stamp| (stamp, end.take()));
-            Follower::new(engine.clone(), tables_of(&engine, &ids), source)
+            Follower::new(engine.clone(), &tables_of(&engine, &ids), source)
         });
         let following = Following {
             seen: Mutex::new(follower.as_ref().map_or_else(Seen::default, |follower| Seen::of(follower, 0))),
@@ -289,7 +289,6 @@ impl Core {
         Some((*ids.get(name)?, self.engine.find_table(name)?))
     }
 
-    /// All tables and their ids, by name.
     pub(crate) fn tables(&self) -> Vec<(u32, twindex::Table)> {
         tables_of(&self.engine, &lock(&self.ids))
     }
@@ -336,7 +335,6 @@ impl Core {
         }
     }
 
-    /// Checks that the store was not closed.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.home.as_ref().map_or(Ok(()), Home::check_open)
@@ -365,9 +363,12 @@ impl Core {
         let teller = Teller::new(&self.watches);
         let mut follower = lock(follower);
         let batches = follower.refresh(&*home.disk, &home.path, &self.limit, &teller);
-        if let Some(tables) = follower.changed_tables() {
-            *lock(&self.ids) = tables;
+        let mut ids = lock(&self.ids);
+        let is_known = |(id, table): (u32, &twindex::Table)| ids.get(table.name()) == Some(&id);
+        if follower.tables().count() != ids.len() || !follower.tables().all(is_known) {
+            *ids = follower.tables().map(|(id, table)| (table.name().to_owned(), id)).collect();
         }
+        drop(ids);
         let behind = if batches.is_ok() { 0 } else { lock(&home.following.seen).behind };
         *lock(&home.following.seen) = Seen::of(&follower, behind);
         drop(follower);
@@ -377,7 +378,7 @@ impl Core {
         let error = batches.as_ref().err().map(Error::to_string);
         let mut last = lock(&home.following.error);
         if tells && let Some(error) = error.as_deref().filter(|error| last.as_deref() != Some(error)) {
-            Notice::FollowFailed(error).tell(&home.path);
+            tell(&home.path, "follow_failed", format_args!("it does not keep up: {error}"));
         }
         *last = error;
         batches
@@ -593,7 +594,6 @@ mod tests {
     use super::*;
     use crate::Store;
 
-    /// Where one thread closed a file and another opened it, the one that came a little early was told that it was in use.
     #[test]
     fn an_open_waits_for_a_close_in_this_process() -> Result<()> {
         let folder = tempfile::tempdir().expect("a folder for temporary files");

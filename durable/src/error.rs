@@ -166,7 +166,6 @@ impl Error {
         }
     }
 
-    /// An error of the system, about this file.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }

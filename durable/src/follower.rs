@@ -1,13 +1,12 @@
 //! A store in memory that keeps up with a file.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use twindex::{Error::Corrupt, Result, Store, Table, TableOptions};
-use twindex_format::{Header, Operation, Position, TableEntry, TableInfo, limit_while_loading};
+use twindex_format::{Header, Kind, Loader, Position, TableEntry, TableInfo, limit_while_loading};
 
 use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};
@@ -22,18 +21,15 @@ const GROUP: usize = 1024;
 /// A store, and how much of the file is in it.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    store: Store,
-    tables: BTreeMap<u32, Table>,
+    /// The store, and its tables by their numbers in the file.
+    loader: Loader,
     source: Source,
     /// A record was done in part, as at the memory limit: the file is to be read anew.
     is_spoilt: bool,
-    /// Tables came or went since somebody asked.
-    tables_changed: bool,
     /// When all that there was in the file had been read.
     refreshed: SystemTime,
 }
 
-/// What was read.
 #[derive(Debug)]
 enum Source {
     /// The file was empty.
@@ -45,13 +41,11 @@ enum Source {
 
 impl Follower {
     /// Follows the file from which `store` was loaded.
-    pub(crate) fn new(store: Store, tables: Vec<(u32, Table)>, source: Option<(Stamp, Option<End>)>) -> Self {
+    pub(crate) fn new(store: Store, tables: &[(u32, Table)], source: Option<(Stamp, Option<End>)>) -> Self {
         Self {
-            store,
-            tables: tables.into_iter().collect(),
+            loader: Loader::going_on(store, tables),
             source: Source::of(source),
             is_spoilt: false,
-            tables_changed: false,
             refreshed: SystemTime::now(),
         }
     }
@@ -103,11 +97,12 @@ impl Follower {
             return Ok(0);
         }
         let mut batches = 0;
-        let Self { store, tables, is_spoilt, tables_changed, .. } = self;
+        let Self { loader, is_spoilt, .. } = self;
+        let store = loader.store().clone();
         tail.read(has_writer, &mut |payload, _| {
             // Where one of them fails, others may be done.
             *is_spoilt = true;
-            *tables_changed |= store.atomically(|| apply(store, tables, payload))?;
+            store.atomically(|| loader.record(Kind::Log, 0, payload))?;
             *is_spoilt = false;
             teller.tell(payload);
             batches += 1;
@@ -137,46 +132,24 @@ impl Follower {
         let within = *lock(limit);
         let Found { loader, end, .. } = load::load(file, has_writer, within, &mut |_| {})?;
         self.is_spoilt = true;
-        let tables = loader.tables().map(|(id, table)| (id, table.clone())).collect();
+        let store = self.loader.store().clone();
         // Each of the stores is within the limit. On the way, this one may have the pairs of both.
-        self.store.set_memory_limit(None);
-        let done = self.become_like(loader.store(), &tables);
+        store.set_memory_limit(None);
+        let done = become_like(&store, &loader);
         let limit = lock(limit);
-        self.store.set_memory_limit(limit.map(limit_while_loading));
-        done?;
-        let id_of = |(&id, own): (&u32, &Table), table: &TableInfo| {
+        store.set_memory_limit(limit.map(limit_while_loading));
+        self.loader = Loader::going_on(store, &done?);
+        let id_of = |(id, own): (u32, &Table), table: &TableInfo| {
             (TableInfo::of(&TableEntry::of(own)).as_ref() == table).then_some(id)
         };
-        teller.begin_anew(|table| self.tables.iter().find_map(|own| id_of(own, table)));
+        teller.begin_anew(|table| self.loader.tables().find_map(|own| id_of(own, table)));
         self.is_spoilt = false;
         self.source = Source::of(Some((stamp, end)));
         Ok(1)
     }
 
-    /// Changes what differs in the tables, of which there are handles, from the other store's.
-    fn become_like(&mut self, other: &Store, others: &BTreeMap<u32, Table>) -> Result<()> {
-        self.tables_changed = true;
-        self.tables.clear();
-        for table in self.store.tables() {
-            let is_like = |other: &Table| (other.index(), other.codecs()) == (table.index(), table.codecs());
-            if !other.find_table(table.name()).is_some_and(|other| is_like(&other)) {
-                self.store.drop_table(table.name());
-            }
-        }
-        for (&id, other) in others {
-            let (keys, values) = other.codecs();
-            let options = TableOptions::new(other.index()).keys(keys).values(values);
-            let table = self.store.table_with(other.name(), options)?;
-            copy(other, &table)?;
-            self.tables.insert(id, table);
-        }
-        Ok(())
-    }
-
-    /// The names of the tables and their ids, where these changed since the last call.
-    pub(crate) fn changed_tables(&mut self) -> Option<BTreeMap<String, u32>> {
-        let changed = std::mem::take(&mut self.tables_changed);
-        changed.then(|| self.tables.iter().map(|(&id, table)| (table.name().to_owned(), id)).collect())
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        self.loader.tables()
     }
 
     /// What was done last, in a file with a log.
@@ -202,7 +175,6 @@ impl Follower {
         }
     }
 
-    /// Lets go of the file.
     pub(crate) fn release(&mut self) {
         self.source = Source::Nothing;
     }
@@ -227,34 +199,24 @@ impl Source {
     }
 }
 
-/// Does the operations of one record; whether tables came or went.
-fn apply(store: &Store, tables: &mut BTreeMap<u32, Table>, mut payload: &[u8]) -> Result<bool> {
-    const NOT_VALID: twindex::Error = Corrupt { offset: 0, what: "an operation in the log is not valid" };
-    let mut tables_changed = false;
-    while !payload.is_empty() {
-        let (id, operation) = Operation::take(&mut payload).ok_or(NOT_VALID)?;
-        match (operation, tables.get(&id)) {
-            (Operation::Position(_), _) => {}
-            (Operation::Create(table), None) if store.find_table(table.name).is_none() => {
-                let options = TableOptions::new(table.index).keys(table.keys).values(table.values);
-                tables.insert(id, store.table_with(table.name, options)?);
-                tables_changed = true;
-            }
-            (Operation::Create(_), _) | (_, None) => return Err(NOT_VALID),
-            (Operation::Put(key, value), Some(table)) => table.upsert(key, value)?,
-            (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
-            (Operation::Clear, Some(table)) => table.clear()?,
-            (Operation::Drop, Some(table)) => {
-                store.drop_table(table.name());
-                tables.remove(&id);
-                tables_changed = true;
-            }
+/// Changes what differs in the tables of a store, of which there are handles, from another one's. Returns them with its numbers.
+fn become_like(store: &Store, other: &Loader) -> Result<Vec<(u32, Table)>> {
+    for table in store.tables() {
+        let is_like = |other: &Table| (other.index(), other.codecs()) == (table.index(), table.codecs());
+        if !other.store().find_table(table.name()).is_some_and(|other| is_like(&other)) {
+            store.drop_table(table.name());
         }
     }
-    Ok(tables_changed)
+    let like = |(id, other): (u32, &Table)| {
+        let (keys, values) = other.codecs();
+        let options = TableOptions::new(other.index()).keys(keys).values(values);
+        let table = store.table_with(other.name(), options)?;
+        copy(other, &table)?;
+        Ok((id, table))
+    };
+    other.tables().map(like).collect()
 }
 
-/// Writes to one table what differs in another.
 fn copy(from: &Table, to: &Table) -> Result<()> {
     let mut pairs = from.iter();
     loop {

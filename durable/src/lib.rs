@@ -61,6 +61,7 @@ mod tail;
 mod tests;
 mod transaction;
 mod typed;
+mod verbs;
 mod verify;
 mod watch;
 mod whole;

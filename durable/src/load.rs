@@ -9,7 +9,6 @@ use crate::disk::File;
 use crate::log::End;
 use crate::options::ProgressFn;
 
-/// What a file contains.
 pub(crate) struct Found {
     pub(crate) loader: twindex_format::Loader,
     /// Where the log continues. `None` if the file has no salt and so cannot have a log.

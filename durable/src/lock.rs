@@ -41,7 +41,6 @@ pub(crate) struct Lock {
     pid: u32,
     /// It was made to be locked, and is empty until a store takes its place.
     made: bool,
-    /// Whether it is locked.
     held: bool,
     entry: &'static Entry,
 }
@@ -136,7 +135,6 @@ impl Lock {
         self.entry.set_closing(closing);
     }
 
-    /// Whether it was this process that took it.
     pub(crate) fn is_own(&self) -> bool {
         self.pid == pid()
     }
@@ -146,7 +144,6 @@ impl Lock {
         &self.file
     }
 
-    /// Fails where the file may only be read.
     pub(crate) fn check_writable(&self) -> io::Result<()> {
         if self.may_write { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
     }
@@ -213,7 +210,6 @@ fn identity(file: &File) -> io::Result<Identity> {
     system::about(file).map(|(identity, _)| identity)
 }
 
-/// That of the file at `path`, if there is one.
 fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
     match system::identity_at(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -228,11 +224,11 @@ pub(crate) fn is_gone(file: &File, path: &Path) -> io::Result<bool> {
     Ok(names == 0 || identity_at(path).is_ok_and(|there| there.is_some_and(|there| there != own)))
 }
 
-#[cfg(unix)]
+/// WASI has neither locks nor processes, and cannot tell files from each other.
+#[cfg(not(windows))]
 mod system {
     use std::fs::{self, File, Metadata, TryLockError};
     use std::io;
-    use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
     use crate::registry::Identity;
@@ -249,17 +245,24 @@ mod system {
         file.unlock()
     }
 
-    fn of(metadata: &Metadata) -> Identity {
-        Identity(metadata.dev(), metadata.ino())
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> (Identity, u64) {
+        use std::os::unix::fs::MetadataExt;
+        (Identity(metadata.dev(), metadata.ino()), metadata.nlink())
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> (Identity, u64) {
+        (Identity(0, 0), 1)
     }
 
     /// What tells the file from others, and how many names it has.
     pub(super) fn about(file: &File) -> io::Result<(Identity, u64)> {
-        file.metadata().map(|metadata| (of(&metadata), metadata.nlink()))
+        file.metadata().map(|metadata| of(&metadata))
     }
 
     pub(super) fn identity_at(path: &Path) -> io::Result<Identity> {
-        fs::metadata(path).map(|metadata| of(&metadata))
+        fs::metadata(path).map(|metadata| of(&metadata).0)
     }
 }
 
@@ -328,37 +331,6 @@ mod system {
 
     pub(super) fn identity_at(path: &Path) -> io::Result<Identity> {
         about(&File::open(path)?).map(|(identity, _)| identity)
-    }
-}
-
-/// WASI has neither locks nor processes.
-#[cfg(not(any(unix, windows)))]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere they may fail")]
-mod system {
-    use std::fs::{File, TryLockError};
-    use std::io;
-    use std::path::Path;
-
-    use crate::registry::Identity;
-
-    pub(super) fn try_lock(_: &File) -> Result<(), TryLockError> {
-        Ok(())
-    }
-
-    pub(super) fn try_lock_shared(_: &File) -> Result<(), TryLockError> {
-        Ok(())
-    }
-
-    pub(super) fn unlock(_: &File) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn about(_: &File) -> io::Result<(Identity, u64)> {
-        Ok((Identity(0, 0), 1))
-    }
-
-    pub(super) fn identity_at(_: &Path) -> io::Result<Identity> {
-        Ok(Identity(0, 0))
     }
 }
 

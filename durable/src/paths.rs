@@ -18,7 +18,6 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
     path
 }
 
-/// The folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -187,20 +187,19 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for Reserving<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
     use std::sync::atomic::AtomicBool;
 
     use super::*;
 
     /// The system, where it has memory.
-    struct Moody {
-        is_empty: AtomicBool,
-    }
+    struct Moody(AtomicBool);
 
     // SAFETY: the system's allocator is sound, and so is one that refuses.
     unsafe impl GlobalAlloc for Moody {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
             // SAFETY: the caller's promises are the same.
-            if self.is_empty.load(Relaxed) { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
+            if self.0.load(Relaxed) { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
         }
 
         unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -209,74 +208,54 @@ mod tests {
         }
     }
 
-    fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes, 8).expect("a layout")
+    fn layout(bytes: usize, align: usize) -> Layout {
+        Layout::from_size_align(bytes, align).expect("a layout")
     }
 
-    /// A block of these bytes, all of them `fill`.
-    fn filled(memory: &Reserving<Moody>, bytes: usize, fill: u8) -> *mut u8 {
-        // SAFETY: the size is not zero, and the block has so many bytes.
-        unsafe {
-            let block = memory.alloc(layout(bytes));
-            assert!(!block.is_null());
-            block.write_bytes(fill, bytes);
-            block
-        }
-    }
-
-    fn is_filled(block: *mut u8, bytes: usize, fill: u8) -> bool {
-        // SAFETY: the block has so many bytes, which were written.
-        unsafe { std::slice::from_raw_parts(block, bytes) }.iter().all(|&byte| byte == fill)
-    }
-
-    static MEMORY: Reserving<Moody> = Reserving::with(Moody { is_empty: AtomicBool::new(false) });
-
-    /// Short memory ended the process: a table's name, a list of a few results had nowhere to go.
     #[test]
-    fn what_is_small_is_allocated_when_the_system_has_nothing() {
-        let before = filled(&MEMORY, 100, 1);
-        MEMORY.check().expect("memory");
-        MEMORY.source.is_empty.store(true, Relaxed);
-        MEMORY.check().expect("the reserve is whole");
-        let blocks: Vec<_> =
-            (2..100_u8).map(|fill| (filled(&MEMORY, usize::from(fill) * 7, fill), fill)).collect();
-        assert_eq!(MEMORY.check().expect_err("no memory").kind(), io::ErrorKind::OutOfMemory);
-        // SAFETY: sizes are not zero.
+    fn small_blocks_are_allocated_when_the_system_has_nothing() {
+        static MEMORY: Reserving<Moody> = Reserving::with(Moody(AtomicBool::new(false)));
+        // SAFETY: sizes are not zero, blocks have as many bytes as are written and read, and go back with their layouts.
         unsafe {
-            assert!(MEMORY.alloc(layout(BYTES / SHARE)).is_null());
-            assert!(MEMORY.alloc(Layout::from_size_align_unchecked(64, 2 * BLOCK_ALIGN)).is_null());
-            let table = Layout::from_size_align_unchecked(448, BLOCK_ALIGN);
+            let filled = |bytes: usize, fill: u8| {
+                let block = MEMORY.alloc(layout(bytes, 8));
+                assert!(!block.is_null());
+                block.write_bytes(fill, bytes);
+                block
+            };
+            let is_filled = |block: *mut u8, bytes: usize, fill: u8| {
+                slice::from_raw_parts(block, bytes).iter().all(|&byte| byte == fill)
+            };
+            let before = filled(100, 1);
+            MEMORY.source.0.store(true, Relaxed);
+            MEMORY.check().expect("the reserve is whole");
+            let blocks: Vec<_> =
+                (2..100_u8).map(|fill| (filled(usize::from(fill) * 7, fill), fill)).collect();
+            assert_eq!(MEMORY.check().expect_err("no memory").kind(), io::ErrorKind::OutOfMemory);
+            for (bytes, align) in [(BYTES / SHARE, 8), (64, 2 * BLOCK_ALIGN), (BLOCK_BYTES, BLOCK_ALIGN)] {
+                assert!(MEMORY.alloc(layout(bytes, align)).is_null(), "{bytes} bytes");
+            }
+            let table = layout(448, BLOCK_ALIGN);
             let block = MEMORY.alloc(table);
             assert!(!block.is_null() && block.addr().is_multiple_of(BLOCK_ALIGN));
             MEMORY.dealloc(block, table);
-            assert!(MEMORY.alloc(Layout::from_size_align_unchecked(BLOCK_BYTES, BLOCK_ALIGN)).is_null());
-            let grown = MEMORY.realloc(before, layout(100), 1000);
+            let grown = MEMORY.realloc(before, layout(100, 8), 1000);
+            let grown = MEMORY.realloc(grown, layout(1000, 8), 2000);
             assert!(is_filled(grown, 100, 1));
-            let grown = MEMORY.realloc(grown, layout(1000), 2000);
-            assert!(is_filled(grown, 100, 1));
-            MEMORY.dealloc(grown, layout(2000));
+            MEMORY.dealloc(grown, layout(2000, 8));
+            MEMORY.source.0.store(false, Relaxed);
+            MEMORY.check().expect("there is memory again");
+            for (block, fill) in blocks {
+                assert!(is_filled(block, usize::from(fill) * 7, fill), "{fill}");
+                MEMORY.dealloc(block, layout(usize::from(fill) * 7, 8));
+            }
+            assert_eq!(MEMORY.state.load(Relaxed), 0);
+            // Large ones leave enough for those that follow.
+            MEMORY.source.0.store(true, Relaxed);
+            for bytes in [64 << 10, 5000, 500] {
+                while !MEMORY.alloc(layout(bytes, 8)).is_null() {}
+            }
+            (0..50).for_each(|fill| assert!(is_filled(filled(64, fill), 64, fill)));
         }
-        for &(block, fill) in &blocks {
-            assert!(is_filled(block, usize::from(fill) * 7, fill), "{fill}");
-        }
-        MEMORY.source.is_empty.store(false, Relaxed);
-        MEMORY.check().expect("there is memory again");
-        for (block, fill) in blocks {
-            // SAFETY: it was allocated with this layout.
-            unsafe { MEMORY.dealloc(block, layout(usize::from(fill) * 7)) };
-        }
-        assert_eq!(MEMORY.state.load(Relaxed), 0);
-    }
-
-    /// Large allocations took all of the reserve, and a small one after them ended the process.
-    #[test]
-    fn there_is_always_some_left_for_what_is_small() {
-        static MEMORY: Reserving<Moody> = Reserving::with(Moody { is_empty: AtomicBool::new(true) });
-        for bytes in [64 << 10, 5000, 500] {
-            // SAFETY: the size is not zero. The blocks stay where they are.
-            while unsafe { !MEMORY.alloc(layout(bytes)).is_null() } {}
-        }
-        let small: Vec<_> = (0..50).map(|fill| filled(&MEMORY, 64, fill)).collect();
-        assert!((0..50).zip(small).all(|(fill, block)| is_filled(block, 64, fill)));
     }
 }

@@ -72,12 +72,10 @@ impl Drop for Alone<'_> {
 }
 
 impl Compaction {
-    /// Waits until none is running.
     pub(crate) fn begin(&self) -> Alone<'_> {
         self.alone(lock(&self.running))
     }
 
-    /// `None` where one is running.
     pub(crate) fn try_begin(&self) -> Option<Alone<'_>> {
         match self.running.try_lock() {
             Ok(held) => Some(self.alone(held)),

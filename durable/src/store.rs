@@ -13,7 +13,7 @@ use twindex_format::{Progress, Torn};
 use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
-use crate::expiring::kind::{check_expires, check_plain, not_plain};
+use crate::expiring::kind::{check_expires, check_plain};
 use crate::feed::{Changes, FeedFile};
 use crate::follow_thread;
 use crate::handle::Handle;
@@ -122,9 +122,15 @@ impl Store {
     /// [`twindex::Store::table_with`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         check_plain(name, &options)?;
-        let (id, table) = self.handle.table(name, options).map_err(not_plain)?;
+        self.check_found(name, false)?;
+        let (id, table) = self.handle.table(name, options)?;
         check_expires(&table, false)?;
         Ok(self.wrap((id, table)))
+    }
+
+    /// Checks that the table called `name`, if there is one, has pairs that expire or not.
+    pub(crate) fn check_found(&self, name: &str, expires: bool) -> Result<()> {
+        self.in_memory().find_table(name).map_or(Ok(()), |found| check_expires(&found, expires))
     }
 
     /// As [`table_with`](Self::table_with), also for a table whose pairs expire, as it is stored: for tools that copy tables.
@@ -327,7 +333,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let core = self.core();
         let tables = core.tables();
-        let log = core.logged().map(|logged| logged.log.stats());
+        let log = core.logged().map(|logged| logged.log.stats()).unwrap_or_default();
         let home = core.home.as_ref();
         let seen = core.seen();
         let snapshots = core.engine.snapshot_stats();
@@ -344,17 +350,17 @@ impl Store {
             kept_bytes: snapshots.kept_bytes,
             snapshots: snapshots.snapshots,
             transactions: snapshots.transactions,
-            dump_bytes: log.as_ref().map_or(0, |log| log.dump_bytes),
-            log_bytes: log.as_ref().map_or(0, |log| log.log_bytes),
-            unsynced_bytes: log.as_ref().map_or(0, |log| log.unsynced_bytes),
-            unsynced_for: log.as_ref().and_then(|log| log.unsynced_for),
-            syncs: log.as_ref().map_or(0, |log| log.syncs),
-            last_sync: log.as_ref().and_then(|log| log.last_sync),
+            dump_bytes: log.dump_bytes,
+            log_bytes: log.log_bytes,
+            unsynced_bytes: log.unsynced_bytes,
+            unsynced_for: log.unsynced_for,
+            syncs: log.syncs,
+            last_sync: log.last_sync,
             compactions: home.map_or(0, |home| home.compaction.count.load(Relaxed)),
             compacting: home.is_some_and(|home| home.compaction.is_running()),
             compaction_error: home
                 .and_then(|home| lock(&home.compaction.error).as_ref().map(ToString::to_string)),
-            log_error: log.and_then(|log| log.failed).map(|reason| reason.to_string()),
+            log_error: log.failed.map(|reason| reason.to_string()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The thread that syncs a log twice a second, removes expired pairs, and compacts the file when writers pause.
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use std::{io, thread};
@@ -9,7 +10,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::log::SYNC_EVERY;
 use crate::memory::spawn;
-use crate::notice::Notice;
+use crate::notice::tell;
 use crate::options::Durability;
 
 /// Starts it for a store that wants one, for as long as there is the store.
@@ -43,11 +44,16 @@ fn sync(core: &Weak<Core>) {
             return;
         }
         if let (Some(home), Some(old)) = (&core.home, core.transactions.look(Instant::now())) {
-            Notice::TransactionsOpen(old).tell(&home.path);
+            tell_open(&home.path, old);
         }
         core.expiry.remove_for_a_moment(&core);
         if logged.log.is_quiet() {
             compact::in_background(&core);
         }
     }
+}
+
+pub(crate) fn tell_open(path: &Path, transactions: usize) {
+    let what = "transactions were begun more than a minute ago and never ended";
+    tell(path, "transactions_open", format_args!("{transactions} {what}"));
 }

@@ -9,6 +9,7 @@ use twindex_format::{Operation, Operations, TableEntry, TableInfo};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory;
+use crate::verbs::{read_verbs, write_many_verbs, write_verbs};
 use crate::watch::{Watch, WatchOptions};
 
 /// How many pairs a `_many` form writes under one set of locks and into one record: as few as the engine writes shard by
@@ -73,23 +74,7 @@ impl Table {
 
     // --- write verbs
 
-    /// Adds the pair where the key is absent; whether it was.
-    #[inline]
-    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Insert, key, value)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    #[inline]
-    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Replace, key, value)
-    }
-
-    /// Gives the key this value, present or not.
-    #[inline]
-    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write(Write::Upsert, key, value).map(drop)
-    }
+    write_verbs!((&self) self, (key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool, "; whether it was.");
 
     /// Does the verb that `write` names; whether it took effect.
     #[inline]
@@ -158,20 +143,7 @@ impl Table {
 
     // --- write verbs over many
 
-    /// [`insert`](Self::insert) for each pair: whether each took effect.
-    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(Write::Insert, pairs)
-    }
-
-    /// [`replace`](Self::replace) for each pair: whether each took effect.
-    pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(Write::Replace, pairs)
-    }
-
-    /// [`upsert`](Self::upsert) for each pair.
-    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<()> {
-        self.write_many(Write::Upsert, pairs).map(drop)
-    }
+    write_many_verbs!([K: AsRef<[u8]>, V: AsRef<[u8]>] &[(K, V)]);
 
     /// [`write`](Self::write) for each pair: whether each took effect.
     pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
@@ -245,61 +217,7 @@ impl Table {
         Ok(&self.engine)
     }
 
-    /// A copy of the key's value, or `None` where the key is absent.
-    pub fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        Ok(self.open()?.select(key))
-    }
-
-    /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
-    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
-        Ok(self.open()?.select_with(key, read))
-    }
-
-    /// Whether the key is there.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.open()?.contains(key))
-    }
-
-    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent.
-    pub fn select_many<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        read: impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<()> {
-        self.open()?.select_many(keys, read);
-        Ok(())
-    }
-
-    /// Whether each key is there.
-    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
-        Ok(self.open()?.contains_many(keys))
-    }
-
-    /// A cursor over the keys in `range`, before its first pair and after its last at once.
-    ///
-    /// Fails on a hash table. A cursor that is there when the store is closed goes on.
-    pub fn cursor(&self, range: impl twindex::KeyRange) -> Result<Cursor> {
-        Ok(self.open()?.cursor(range)?)
-    }
-
-    /// The pairs with keys in `range`, in order; `.rev()` for the other way. As [`cursor`](Self::cursor) fails.
-    pub fn scan(&self, range: impl twindex::KeyRange) -> Result<Scan> {
-        Ok(self.cursor(range)?.into_iter())
-    }
-
-    /// The pairs whose keys start with `prefix`, as [`scan`](Self::scan).
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
-        self.scan(twindex::prefix_range(prefix.as_ref()))
-    }
-
-    /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
-    #[expect(
-        clippy::iter_not_returning_iterator,
-        reason = "the name that the engine has, for a store that may be closed"
-    )]
-    pub fn iter(&self) -> Result<Iter> {
-        Ok(self.open()?.iter())
-    }
+    read_verbs!(Cursor, Scan, Iter);
 
     // --- watches
 

@@ -12,6 +12,7 @@ use crate::expiring::due::Removal;
 use crate::handle::Handle;
 use crate::store::Store;
 use crate::table::Table;
+use crate::verbs::write_verbs;
 use crate::watch::Teller;
 
 /// A transaction is run so often before it fails with [`twindex::Error::Conflict`].
@@ -196,20 +197,11 @@ impl Transaction {
         Ok(self.engine.write(write, table.in_memory(), key, value)?)
     }
 
-    /// Adds the pair where the key is absent; whether it was.
-    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Insert, table, key, value)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(Write::Replace, table, key, value)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write(Write::Upsert, table, key, value).map(drop)
-    }
+    write_verbs!(
+        (&mut self) self,
+        (table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool,
+        "; whether it was."
+    );
 
     /// Removes the pair; whether it was there.
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {

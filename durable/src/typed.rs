@@ -20,12 +20,12 @@ use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::Table;
 use crate::transaction::Transaction;
+use crate::verbs::{write_many_verbs, write_verbs};
 
 /// Bounds of keys as bytes.
 type Bounds<'k, K> = (Bound<<K as Key>::Bytes<'k>>, Bound<<K as Key>::Bytes<'k>>);
 type TypedPair<K, V> = (<K as Key>::Owned, <V as Value>::Owned);
 
-/// What an error names.
 #[derive(Clone, Copy)]
 enum Place<'t> {
     Table(&'t str),
@@ -391,20 +391,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         TypedWrites { table: self, writes }
     }
 
-    /// Adds the pair where the key is absent; whether it was.
-    pub fn insert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
-        self.write(Write::Insert, key, value)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    pub fn replace(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
-        self.write(Write::Replace, key, value)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<()> {
-        self.write(Write::Upsert, key, value).map(drop)
-    }
+    write_verbs!((&self) self, (key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> bool, "; whether it was.");
 
     fn write(&self, write: Write, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
         let (key, value) = self.place().pair::<K, V>(key, value)?;
@@ -474,28 +461,14 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         self.table.clear()
     }
 
-    /// [`insert`](Self::insert) for each pair: whether each took effect.
-    pub fn insert_many<'k, 'v>(
+    write_many_verbs!(['k, 'v] impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>);
+
+    fn write_many<'k, 'v>(
         &self,
+        write: Write,
         pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
     ) -> Result<Vec<bool>> {
-        self.table.insert_many(&self.place().pairs::<K, V>(pairs)?)
-    }
-
-    /// [`replace`](Self::replace) for each pair: whether each took effect.
-    pub fn replace_many<'k, 'v>(
-        &self,
-        pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
-    ) -> Result<Vec<bool>> {
-        self.table.replace_many(&self.place().pairs::<K, V>(pairs)?)
-    }
-
-    /// [`upsert`](Self::upsert) for each pair.
-    pub fn upsert_many<'k, 'v>(
-        &self,
-        pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
-    ) -> Result<()> {
-        self.table.upsert_many(&self.place().pairs::<K, V>(pairs)?)
+        self.table.write_many(write, &self.place().pairs::<K, V>(pairs)?)
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
@@ -541,35 +514,11 @@ impl<K: Key, V: Value> TypedTable<K, V> {
 
 /// A table whose pairs expire. A time to live of `None` is for ever.
 impl<K: Key, V: Value> TypedTable<K, V, ExpiringTable> {
-    /// Adds the pair where the key is absent; whether it was.
-    pub fn insert(
-        &self,
-        key: K::Borrowed<'_>,
-        value: V::Borrowed<'_>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Insert, key, value, ttl)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    pub fn replace(
-        &self,
-        key: K::Borrowed<'_>,
-        value: V::Borrowed<'_>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Replace, key, value, ttl)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(
-        &self,
-        key: K::Borrowed<'_>,
-        value: V::Borrowed<'_>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<()> {
-        self.write(Write::Upsert, key, value, ttl).map(drop)
-    }
+    write_verbs!(
+        (&self) self,
+        (key: K::Borrowed<'_>, value: V::Borrowed<'_>, ttl: impl Into<Option<Duration>>) -> bool,
+        "; whether it was."
+    );
 
     fn write(
         &self,
@@ -725,20 +674,7 @@ pub struct TypedWrites<'w, K, V, W> {
 }
 
 impl<K: Key, V: Value, W: Writes> TypedWrites<'_, K, V, W> {
-    /// Adds the pair where the key is absent.
-    pub fn insert(&mut self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<W::Took> {
-        self.write(Write::Insert, key, value)
-    }
-
-    /// Replaces the value where the key is present.
-    pub fn replace(&mut self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<W::Took> {
-        self.write(Write::Replace, key, value)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(&mut self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<()> {
-        self.write(Write::Upsert, key, value).map(drop)
-    }
+    write_verbs!((&mut self) self, (key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> W::Took, ".");
 
     fn write(&mut self, write: Write, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<W::Took> {
         let place = self.table.place();

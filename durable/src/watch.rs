@@ -354,7 +354,6 @@ impl Queue {
     }
 }
 
-/// The watches of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     any: AtomicBool,
@@ -414,7 +413,6 @@ impl<'w> Teller<'w> {
         Self { watches, woken: Cell::default() }
     }
 
-    /// Whether there is a watch.
     #[inline]
     pub(crate) fn is_heard(&self) -> bool {
         self.watches.any()

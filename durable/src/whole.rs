@@ -131,7 +131,6 @@ fn check_not_empty(file: &dyn File) -> Result<()> {
     Ok(())
 }
 
-/// A file from its start to its end.
 pub(crate) struct WholeFile {
     pub(crate) file: Arc<dyn File>,
     pub(crate) path: PathBuf,
@@ -146,7 +145,6 @@ impl WholeFile {
         Ok(Self { file, path, offset: 0 })
     }
 
-    /// The same file from this offset on.
     pub(crate) fn from(&self, offset: u64) -> Self {
         Self { file: Arc::clone(&self.file), path: self.path.clone(), offset }
     }
@@ -259,8 +257,6 @@ mod tests {
     use super::*;
     use crate::rewrite::write_anew;
 
-    /// A process that opened the file while another saved to it went on in a file that was replaced: all that it had
-    /// acknowledged was gone.
     #[test]
     fn a_file_cannot_be_opened_while_it_is_saved_to() -> crate::error::Result<()> {
         let folder = tempfile::tempdir().expect("a folder for temporary files");

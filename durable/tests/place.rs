@@ -25,13 +25,10 @@ fn insert(store: &Store, keys: std::ops::Range<u32>) {
     assert!(!table.insert_many(&pairs).unwrap().contains(&false));
 }
 
-/// How many pairs the file has.
 fn pairs(path: &Path) -> usize {
     twindex_durable::load(path).unwrap().find_table("t").unwrap().len()
 }
 
-/// A store that was opened by a relative path was written anew in whatever folder its process worked in by then: the
-/// file that it had been opened from was left behind, and lacked all that came after.
 #[test]
 fn a_store_stays_in_its_file_when_the_process_goes_elsewhere() {
     let (here, there) = (folder(), folder());
@@ -49,8 +46,6 @@ fn a_store_stays_in_its_file_when_the_process_goes_elsewhere() {
     }
 }
 
-/// A link to a file was replaced by a file of its own, and the file that it led to was left behind. Until then two
-/// stores could write to that, one by each name.
 #[test]
 fn a_link_leads_to_the_file() {
     let folder = folder();
@@ -89,8 +84,6 @@ fn links_in_a_circle_are_an_error() {
     assert!(fs::symlink_metadata(&one).unwrap().is_symlink());
 }
 
-/// A child of fork that let go of a store cut its file where the log had ended when it was forked, wrote there, and
-/// removed the lock, all under its parent's feet.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_of_fork_leaves_the_file_to_its_parent() {
@@ -125,7 +118,6 @@ fn a_child_of_fork_leaves_the_file_to_its_parent() {
     }
 }
 
-/// A child of fork that outlived its parent kept the file locked.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_of_fork_keeps_no_lock() {

@@ -62,7 +62,6 @@ fn fail_after_a_large_value(store: &Store, table: &Table, value: &[u8]) -> Resul
     batch.commit()
 }
 
-/// The old values were given back as far as there was memory for them, and nobody was told that others were not.
 #[test]
 fn a_batch_that_cannot_be_undone_says_so() {
     let _alone = alone(512 << 10);
@@ -107,8 +106,6 @@ fn a_batch_that_cannot_be_undone_says_so() {
     assert!(stayed.iter().all(|&stayed| stayed > 0), "no block was one that undoing needs: {stayed:?}");
 }
 
-/// A compaction that read a key while a batch had changed it wrote that value to the new file. The batch failed and was
-/// undone, but nothing in the file said so.
 #[test]
 fn compaction_keeps_nothing_of_batches_and_transactions_that_are_undone() {
     const KEYS: u32 = 1000;
@@ -196,7 +193,6 @@ fn a_compaction_without_memory_is_refused_and_changes_nothing() {
     assert!((1..12).contains(&refused), "{refused} were refused");
 }
 
-/// The lists of a group of operations had no way to fail: where memory was refused for one, opening a log ended the process.
 #[test]
 fn a_log_is_opened_or_the_error_says_that_memory_was_refused() {
     const KEYS: u32 = 20_000;

@@ -242,7 +242,6 @@ fn adopt(loader: &mut Loader, kind: Kind, mut payload: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Once a table that was refused was not told of, so that its pairs seemed to be damaged.
     #[test]
     fn a_lost_table_that_memory_is_refused_for_is_an_error() {
         let pairs_of_table_7 = [7, 0];

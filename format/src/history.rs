@@ -54,7 +54,7 @@ impl TableInfo {
 pub type TableInfos = BTreeMap<u32, Arc<TableInfo>>;
 
 /// How far the changes of a file were read. The methods are given the file, or what has its name now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LogCursor {
     salt: u64,
     /// Where the next record starts.
@@ -308,8 +308,7 @@ impl History<'_> {
                 for (&id, table) in &tables {
                     table.with_entry(|entry| first.push(id, Operation::Create(entry)));
                 }
-                let LogCursor { salt, at, in_dump, position, .. } = cursor;
-                found = Some((LogCursor { salt, at, in_dump, position, last: None }, first));
+                found = Some((cursor.clone(), first));
             }
             let Some(payload) = cursor.next(&mut reader)? else { return Ok(None) };
             if found.is_none() {

@@ -1,19 +1,20 @@
 //! Loading a file: several threads read the dump, then the log behind it is replayed.
 
+use std::io;
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use twindex::Error::{Corrupt, MemoryLimit};
+use twindex::Error::MemoryLimit;
 use twindex::{IndexKind, Result, Store};
 
 use crate::loader::{Loader, table_of_pairs};
 use crate::log::{LogReader, Replayed, Torn};
 use crate::operation::Position;
 use crate::progress::{Progress, ProgressFn};
-use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE};
+use crate::record::{HEADER_BYTES, Header, Kind, OUT_OF_PLACE, corrupt};
 use crate::replay::threads;
-use crate::source::{ReadAt, is_believed, resize};
-use crate::unpack::Unpacked;
+use crate::source::ReadAt;
 
 /// What a file contains.
 #[derive(Debug)]
@@ -43,10 +44,8 @@ pub struct LogEnd {
     pub last: Option<u64>,
 }
 
-/// A file is read in pieces of at most this size, or of one record.
-const PIECE: usize = 1 << 20;
-/// The smallest piece. In a dump of many small tables, each table ends a piece.
-const LEAST_PIECE: usize = 1 << 12;
+/// A thread takes records of at most so many bytes at once, or one that is larger.
+const RUN: usize = 1 << 20;
 
 /// The memory limit to load, follow or check a file with, where its store had this one.
 ///
@@ -118,9 +117,6 @@ fn position_in(position: Position, salt: u64) -> Position {
 
 /// What the threads that read a dump share.
 struct Shared<'s> {
-    file: &'s dyn ReadAt,
-    salt: u64,
-    len: u64,
     loader: RwLock<Loader>,
     next: Mutex<Next<'s>>,
     /// How many runs of records of sorted tables were inserted. `u64::MAX` if one never will be.
@@ -129,9 +125,7 @@ struct Shared<'s> {
 }
 
 struct Next<'s> {
-    offset: u64,
-    /// How much to read at once. Grows if a run of records does not fit, and shrinks if runs are short.
-    piece: usize,
+    reader: LogReader<'s>,
     /// How many runs of records of sorted tables were taken.
     in_order: u64,
     /// What the end record says, once it is read.
@@ -150,8 +144,7 @@ fn load_dump(
     progress: &mut ProgressFn<'_>,
 ) -> Result<(Loader, u64)> {
     let next = Next {
-        offset: HEADER_BYTES as u64,
-        piece: LEAST_PIECE,
+        reader: LogReader::of_file(file, salt, len, HEADER_BYTES as u64),
         in_order: 0,
         end: None,
         done: Progress { pairs: 0, bytes: HEADER_BYTES as u64 },
@@ -159,8 +152,7 @@ fn load_dump(
         failed: None,
     };
     let loader = RwLock::new(Loader::new(store));
-    let (inserted, turn) = (Mutex::new(0), Condvar::new());
-    let shared = Shared { file, salt, len, loader, next: Mutex::new(next), inserted, turn };
+    let shared = Shared { loader, next: Mutex::new(next), inserted: Mutex::new(0), turn: Condvar::new() };
     let threads = threads();
     // A small file is loaded before another thread would have started.
     if threads == 1 || len < 4 << 20 {
@@ -179,26 +171,19 @@ fn load_dump(
         return Err(error);
     }
     if next.end != Some(next.done.pairs) {
-        return Err(Corrupt { offset: next.offset, what: "the number of pairs does not match" });
+        return corrupt(next.reader.at(), BAD_NUMBER);
     }
-    Ok((shared.loader.into_inner().unwrap_or_else(PoisonError::into_inner), next.offset))
+    Ok((shared.loader.into_inner().unwrap_or_else(PoisonError::into_inner), next.reader.at()))
 }
 
 impl<'s> Shared<'s> {
     /// Loads one record after the other, as long as there are any.
     fn work(&self) {
-        let mut piece = Vec::new();
-        loop {
-            let worked = self.records(&mut piece);
-            match worked {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    self.next().failed.get_or_insert(error);
-                    return;
-                }
-            }
-        }
+        let mut run = Vec::new();
+        while self.records(&mut run).unwrap_or_else(|error| {
+            self.next().failed.get_or_insert(error);
+            false
+        }) {}
     }
 
     fn next(&self) -> MutexGuard<'_, Next<'s>> {
@@ -206,52 +191,54 @@ impl<'s> Shared<'s> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the next few records. Returns whether there were any.
-    fn records(&self, piece: &mut Vec<u8>) -> Result<bool> {
-        let mut next = self.next();
+    /// Loads the next few records of pairs, or one of another kind. Returns whether there were any. `run` is memory for payloads.
+    fn records(&self, run: &mut Vec<u8>) -> Result<bool> {
+        let mut held = self.next();
+        let next = &mut *held;
         if next.failed.is_some() || next.end.is_some() {
             return Ok(false);
         }
-        let offset = next.offset;
-        self.read(offset, next.piece, piece)?;
-        let tables = self.tables(offset, piece)?;
-        if tables > 0 {
-            next.offset += tables as u64;
-            return Ok(true);
-        }
-        // Records of pairs of one table.
-        let mut run = Vec::new();
-        let mut len = 0;
-        let mut is_cut = false;
-        while let Some(head) = self.head(offset + len as u64, &piece[len..])
-            && head.kind == Kind::Pairs
-        {
-            is_cut = head.length > (piece.len() - len - HEAD_BYTES) as u64;
-            if is_cut {
-                break;
+        let (start, mut records) = (next.reader.at(), Vec::new());
+        run.clear();
+        while run.len() < RUN {
+            let offset = next.reader.at();
+            match next.reader.record()? {
+                Some((Kind::Pairs, payload)) if payload.len() <= RUN => {
+                    run.try_reserve(payload.len()).map_err(io::Error::from)?;
+                    records.push((offset, run.len()..run.len() + payload.len()));
+                    run.extend_from_slice(payload);
+                }
+                _ if !records.is_empty() => {
+                    next.reader.go_back(offset);
+                    break;
+                }
+                None => return corrupt(offset, "a record is cut or damaged, or the dump has no end"),
+                Some((kind, _)) if kind.is_logged() => return corrupt(offset, OUT_OF_PLACE),
+                Some((kind, payload)) => {
+                    if kind == Kind::End {
+                        let pairs = payload.try_into().map(u64::from_le_bytes);
+                        next.end = Some(pairs.or_else(|_| corrupt(offset, BAD_NUMBER))?);
+                    }
+                    let mut loader = self.loader.write().unwrap_or_else(PoisonError::into_inner);
+                    let pairs = loader.record(kind, offset, payload)?;
+                    if pairs > 0 {
+                        next.tell(pairs, next.reader.at() - offset);
+                    }
+                    return Ok(true);
+                }
             }
-            let payload = len + HEAD_BYTES..len + HEAD_BYTES + head.length as usize;
-            run.push((offset + len as u64, head, payload.clone()));
-            len = payload.end;
         }
-        if is_cut && next.piece < PIECE {
-            next.piece = PIECE;
-            return Ok(true);
-        }
-        if len < next.piece / 4 {
-            next.piece = (next.piece / 2).max(LEAST_PIECE);
-        }
-        let Some((_, _, first)) = run.first() else { return self.record(&mut next, piece) };
-        let turn = self.is_sorted(&piece[first.clone()]).then(|| {
+        let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
+        let table = table_of_pairs(run).and_then(|id| loader.find(id));
+        let turn = table.is_some_and(|table| table.index() == IndexKind::Sorted).then(|| {
             next.in_order += 1;
             Turn { inserted: &self.inserted, changed: &self.turn, number: next.in_order - 1 }
         });
-        next.offset += len as u64;
-        drop(next);
-        let unpacked = run
-            .into_iter()
-            .map(|(offset, head, payload)| self.unpack(offset, &head, &piece[payload]))
-            .collect::<Result<Vec<_>>>()?;
+        let bytes = next.reader.at() - start;
+        drop(held);
+        let unpack = |(offset, payload): (u64, Range<usize>)| loader.unpack(offset, &run[payload]);
+        let unpacked = records.into_iter().map(unpack).collect::<Result<Vec<_>>>()?;
+        drop(loader);
         if !turn.as_ref().is_none_or(Turn::wait) {
             return Ok(false);
         }
@@ -262,98 +249,8 @@ impl<'s> Shared<'s> {
         if let Some(turn) = turn {
             turn.pass();
         }
-        self.next().tell(pairs, len as u64);
+        self.next().tell(pairs, bytes);
         Ok(true)
-    }
-
-    /// Reads the next `len` bytes, or fewer if the file ends before. Its writer may have cut it meanwhile: never within
-    /// the dump, but the space that was reserved behind the log.
-    fn read(&self, offset: u64, len: usize, piece: &mut Vec<u8>) -> Result<()> {
-        piece.resize(self.len.saturating_sub(offset).min(len as u64) as usize, 0);
-        let read = self.file.read_at(offset, piece)?;
-        piece.truncate(read);
-        Ok(())
-    }
-
-    /// Creates the tables that the piece begins with, and skips the changes that the dump keeps. Returns how many bytes these
-    /// records have.
-    fn tables(&self, offset: u64, piece: &[u8]) -> Result<usize> {
-        let mut len = 0;
-        while let Some(head) = self.head(offset + len as u64, &piece[len..])
-            && matches!(head.kind, Kind::Table | Kind::Kept)
-            && let Some(payload) =
-                piece[len + HEAD_BYTES..].get(..usize::try_from(head.length).unwrap_or(usize::MAX))
-        {
-            let offset = offset + len as u64;
-            if !head.matches(payload) {
-                return Err(Corrupt { offset, what: BAD_SUM });
-            }
-            if head.kind == Kind::Table {
-                self.loader
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .record(head.kind, offset, payload)?;
-            }
-            len += HEAD_BYTES + payload.len();
-        }
-        Ok(len)
-    }
-
-    fn is_sorted(&self, payload: &[u8]) -> bool {
-        let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
-        let table = table_of_pairs(payload).and_then(|id| loader.find(id));
-        table.is_some_and(|table| table.index() == IndexKind::Sorted)
-    }
-
-    /// Loads one record that is of another kind, or too large for a piece.
-    fn record(&self, next: &mut Next<'_>, payload: &mut Vec<u8>) -> Result<bool> {
-        let offset = next.offset;
-        let corrupt = |what| Corrupt { offset, what };
-        if payload.len() < HEAD_BYTES {
-            return Err(corrupt("it ends without the end of a dump"));
-        }
-        let head = self.head(offset, payload).ok_or(corrupt("a record's head is damaged"))?;
-        let start = offset + HEAD_BYTES as u64;
-        if head.length > self.len - start {
-            return Err(corrupt("it ends within a record"));
-        }
-        if !is_believed(self.file, start, &head)? {
-            return Err(corrupt(BAD_SUM));
-        }
-        resize(payload, head.length)?;
-        if self.file.read_at(start, payload)? < payload.len() {
-            return Err(corrupt("it ends within a record"));
-        }
-        next.offset = start + head.length;
-        if head.kind == Kind::Pairs {
-            let pairs = self.unpack(offset, &head, payload)?.insert()?;
-            next.tell(pairs, HEAD_BYTES as u64 + head.length);
-            return Ok(true);
-        }
-        if !head.matches(payload) {
-            return Err(corrupt(BAD_SUM));
-        }
-        if head.kind.is_logged() {
-            return Err(corrupt(OUT_OF_PLACE));
-        }
-        if head.kind == Kind::End {
-            let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
-            next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
-        }
-        self.loader.write().unwrap_or_else(PoisonError::into_inner).record(head.kind, offset, payload)?;
-        Ok(true)
-    }
-
-    fn head(&self, offset: u64, bytes: &[u8]) -> Option<Head> {
-        Head::decode(self.salt, offset, bytes.first_chunk()?)
-    }
-
-    /// Checks and unpacks a record of pairs.
-    fn unpack<'p>(&self, offset: u64, head: &Head, payload: &'p [u8]) -> Result<Unpacked<'p>> {
-        if !head.matches(payload) {
-            return Err(Corrupt { offset, what: BAD_SUM });
-        }
-        self.loader.read().unwrap_or_else(PoisonError::into_inner).unpack(offset, payload)
     }
 }
 
@@ -396,7 +293,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-const BAD_SUM: &str = "a record's checksum does not match";
+const BAD_NUMBER: &str = "the number of pairs does not match";
 
 impl Next<'_> {
     fn tell(&mut self, pairs: u64, bytes: u64) {
@@ -408,11 +305,10 @@ impl Next<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;
-    use crate::record::seal;
+    use crate::record::{HEAD_BYTES, seal};
     use crate::writer::write_tables;
 
     /// A file that is only read, and counts how much.
@@ -436,7 +332,6 @@ mod tests {
         }
     }
 
-    /// Once, each table of a dump made us read a million bytes again: 100,000 empty tables took 8 to 22 s.
     #[test]
     fn many_small_tables_are_read_a_few_times() {
         for pairs in [0, 1] {
@@ -452,8 +347,11 @@ mod tests {
             let file = Counting { bytes, read: AtomicU64::new(0), shorter: None };
             let found = open(&file, Store::new(), &|| false, &mut |_| {}).unwrap();
             assert_eq!(found.loader.store().tables().len(), 5_000);
-            let most = len * 4 + u64::from(pairs) * 5_000 * LEAST_PIECE as u64 * 3;
-            assert!(file.read.load(Relaxed) < most, "{} of {len} bytes were read", file.read.load(Relaxed));
+            assert!(
+                file.read.load(Relaxed) < 2 * len,
+                "{} of {len} bytes were read",
+                file.read.load(Relaxed)
+            );
         }
     }
 
@@ -470,11 +368,9 @@ mod tests {
         let len = bytes.len() as u64;
         let file = Counting { bytes, read: AtomicU64::new(0), shorter: None };
         open(&file, Store::new(), &|| false, &mut |_| {}).unwrap();
-        assert!(file.read.load(Relaxed) < 4 * len, "{} of {len} bytes were read", file.read.load(Relaxed));
+        assert!(file.read.load(Relaxed) < 2 * len, "{} of {len} bytes were read", file.read.load(Relaxed));
     }
 
-    /// A reader asked for the length of a file, then the writer closed it and cut off the reserved space, then the reader
-    /// read on: it called the file damaged.
     #[test]
     fn a_file_that_is_cut_to_its_end_meanwhile_is_whole() {
         let store = twindex::Store::new();
@@ -490,8 +386,6 @@ mod tests {
         }
     }
 
-    /// Once, each byte behind a torn end cost a read of a mebibyte if it began like a synced record. Four mebibytes of them
-    /// took minutes.
     #[test]
     fn a_torn_end_is_read_a_few_times_whatever_is_in_it() {
         const SALT: u64 = 7;

@@ -29,6 +29,8 @@ pub struct Loader {
     expected: (u32, u64),
     next_id: u32,
     position: Position,
+    /// Behind a compaction an id may come again that a dropped table had.
+    goes_on: bool,
 }
 
 impl Loader {
@@ -39,7 +41,7 @@ impl Loader {
             tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
         }
         let next_id = tables.len() as u32;
-        Self { store, tables, expected: (0, 0), next_id, position: Position::default() }
+        Self { store, tables, expected: (0, 0), next_id, position: Position::default(), goes_on: false }
     }
 
     /// A loader that goes on where another one, or a writer, has left a store with these tables.
@@ -48,7 +50,7 @@ impl Loader {
         for (id, table) in numbered {
             tables.insert(*id, Some(table.clone()));
         }
-        Self { store, tables, expected: (0, 0), next_id: 0, position: Position::default() }
+        Self { store, tables, expected: (0, 0), next_id: 0, position: Position::default(), goes_on: true }
     }
 
     /// The store.
@@ -137,7 +139,8 @@ impl Loader {
     /// Creates the table that a record or an operation at `offset` describes.
     pub fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
         let TableEntry { name, index, keys, values } = table;
-        if self.has_had(id) || self.store.find_table(name).is_some() {
+        let is_taken = if self.goes_on { self.find(id).is_some() } else { self.has_had(id) };
+        if is_taken || self.store.find_table(name).is_some() {
             return corrupt(offset, BAD_TABLE);
         }
         let options = TableOptions::new(index).keys(keys).values(values);

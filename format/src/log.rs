@@ -14,7 +14,6 @@ use crate::source::{BELIEVED, ReadAt, is_believed, is_zero, resize, zeros};
 
 /// A log is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
-/// The smallest piece.
 const LEAST_PIECE: usize = 1 << 12;
 
 /// The torn end of a log: bytes that a power cut left incomplete. No call had promised that they were on disk.
@@ -29,13 +28,10 @@ pub struct Torn {
 /// The bytes of a record that says how much is on disk.
 const SYNCED_BYTES: usize = HEAD_BYTES + size_of::<u64>();
 
-/// What was in a log that was replayed.
 pub(crate) struct Replayed {
-    /// The position behind the last record.
     pub(crate) position: Position,
     /// Up to where a synced record says that the file was on disk.
     pub(crate) synced: u64,
-    /// Where the last record is.
     pub(crate) last: Option<u64>,
 }
 
@@ -71,6 +67,11 @@ impl<'f> LogReader<'f> {
         self.piece.clear();
     }
 
+    /// Goes back to a record that was just read.
+    pub(crate) fn go_back(&mut self, offset: u64) {
+        self.at = offset;
+    }
+
     /// Where the next record should start.
     pub fn at(&self) -> u64 {
         self.at
@@ -94,7 +95,6 @@ impl<'f> LogReader<'f> {
         Ok(false)
     }
 
-    /// Applies all records.
     pub(crate) fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn<'_>) -> Result<Replayed> {
         let (mut done, mut synced, mut last) = (0, self.at, None);
         let mut replay = Replay::new(loader);

@@ -60,7 +60,6 @@ pub struct Operations {
 }
 
 impl Default for Operations {
-    /// No operations yet.
     fn default() -> Self {
         Self { bytes: vec![0; HEAD_BYTES] }
     }

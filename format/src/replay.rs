@@ -19,7 +19,6 @@ use crate::record::Kind;
 /// More threads than this would wait for the one that reads.
 const MOST_THREADS: usize = 4;
 
-/// How many threads read a file.
 pub(crate) fn threads() -> usize {
     if ONE_BY_ONE { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS) }
 }
@@ -53,12 +52,10 @@ impl Bounds {
     }
 }
 
-/// Replays a log into a store.
 pub(crate) struct Replay<'l> {
     loader: &'l mut Loader,
     position: Position,
     bounds: Bounds,
-    /// The payloads of the group's records.
     bytes: Vec<u8>,
     group: Group,
 }
@@ -302,7 +299,6 @@ impl<'g> Steps<'g> {
     }
 }
 
-/// Some of the keys, in order.
 fn sample<'g>(bytes: &'g [u8], steps: &[Step]) -> Result<Vec<&'g [u8]>> {
     const SAMPLE: usize = 64;
     let some = steps.iter().step_by((steps.len() / SAMPLE).max(1));
@@ -455,7 +451,6 @@ mod tests {
         (loader, told, position)
     }
 
-    /// A table's id, name and pairs.
     type Shown = (u32, String, Vec<(Vec<u8>, Vec<u8>)>);
 
     fn shown(loader: &Loader) -> Vec<Shown> {
@@ -490,7 +485,6 @@ mod tests {
         }
     }
 
-    /// Pairs that shrink make room for others that grow. In another order the others would not fit.
     #[test]
     fn within_a_limit_the_order_of_the_log_is_kept() {
         const BIG: usize = 1 << 20;
@@ -519,8 +513,6 @@ mod tests {
         assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
     }
 
-    /// The first pair of a table takes a kilobyte, however short it is. Once, a group of first pairs did not fit, because the
-    /// delete that makes room came later in the order of tables.
     #[test]
     fn within_a_limit_first_pairs_of_many_tables_wait_for_deletes() {
         const TABLES: u32 = 2_000;

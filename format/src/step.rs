@@ -16,12 +16,10 @@ pub(crate) const AGAIN: u8 = 128;
 /// How to make a key from the previous key: cut bytes off its end, then append the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Step {
-    /// How many bytes to cut off.
     pub(crate) cut: usize,
     /// How many bytes to append, and where in the record they are.
     pub(crate) rest_len: usize,
     pub(crate) rest: usize,
-    /// The length of the value.
     pub(crate) value: usize,
 }
 
@@ -39,7 +37,6 @@ impl Steps {
         self.count += 1;
     }
 
-    /// The step `distance` pairs ago.
     pub(crate) fn back(&self, distance: usize) -> Option<Step> {
         Some(self.all[self.count.checked_sub(distance)? % STEPS])
     }

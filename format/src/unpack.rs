@@ -31,7 +31,6 @@ pub struct Unpacked<'p> {
 }
 
 impl<'p> Unpacked<'p> {
-    /// Decodes the first group.
     pub(crate) fn new(table: &Table, expected: u64, offset: u64, payload: &'p [u8]) -> Result<Self> {
         let mut unpacked = Self {
             table: table.clone(),

@@ -73,9 +73,7 @@ pub(crate) struct Writer<'w, W: ?Sized> {
     done: Progress,
     /// Closed records, and behind them the open one.
     pub(crate) bytes: Vec<u8>,
-    /// Where the open record starts.
     start: usize,
-    /// The previous key of the record.
     before: Vec<u8>,
     steps: Steps,
     /// A hash of each step, so that `find` compares all at once. 0 means that there is no step.
@@ -126,14 +124,12 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         self.done.bytes + self.bytes.len() as u64
     }
 
-    /// Begins a record.
     pub(crate) fn begin(&mut self) {
         self.bytes.extend([0; HEAD_BYTES]);
         self.before.clear();
         (self.steps, self.prints, self.open) = Default::default();
     }
 
-    /// Closes the open record.
     pub(crate) fn close(&mut self, kind: Kind) {
         seal(kind, self.salt, self.done.bytes + self.start as u64, &mut self.bytes[self.start..]);
         self.start = self.bytes.len();
@@ -146,7 +142,6 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         }
     }
 
-    /// Writes the closed records.
     pub(crate) fn write(&mut self) -> Result<()> {
         std::mem::replace(&mut self.result, Ok(()))?;
         if self.start > 0 {

@@ -87,7 +87,6 @@ fn entry(name: &str) -> TableEntry<'_> {
 
 type Break<'b> = Box<dyn Fn(File) -> File + 'b>;
 
-/// Each is damage wherever it stands in the log, for `open` and `check` alike, and `salvage` invents no table for it.
 #[test]
 fn records_that_break_a_rule_are_damage() {
     let put = Operation::Put(b"k", b"v");
@@ -128,7 +127,6 @@ fn records_that_break_a_rule_are_damage() {
     }
 }
 
-/// A flip of any bit behind a synced record is damage or leaves a torn end, and `check` agrees with `open`.
 #[test]
 fn open_and_check_agree_on_every_flip_and_every_cut() {
     let whole = File::new().put("x", b"1").synced().put("x", b"2").put("y", b"3").synced().put("z", b"4");
@@ -145,8 +143,6 @@ fn open_and_check_agree_on_every_flip_and_every_cut() {
     }
 }
 
-/// A value with the bytes of a synced record once turned a torn end into damage, and one with the bytes of a record of operations
-/// was replayed by `salvage`.
 #[test]
 fn values_that_look_like_records_are_not_taken_for_some() {
     let begun = File::new().put("x", b"1");

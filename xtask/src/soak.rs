@@ -82,7 +82,6 @@ codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
 durable: money that moves | . | TWINDEX_STRESS=2000 cargo test --profile=soak --package=twindex-durable --test=all -- \
      snapshot::money
-durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
 durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill
 durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile
 cluster: failures | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex-cluster --test=failures --test=near
@@ -104,9 +103,7 @@ dist: the other platforms of Linux | . | cargo xtask dist --quick --target \
 const CALLS: [Part; 4] = [
     (
         "engine: fuzzing",
-        Work::Call(|suite, round, log| {
-            fuzz(round.one_of(&["verbs", "dump_reader", "log_reader"]), suite, round, log)
-        }),
+        Work::Call(|suite, round, log| fuzz(round.one_of(&["verbs", "reader"]), suite, round, log)),
     ),
     ("cache: fuzzing", Work::Call(|suite, round, log| fuzz("cache_reader", suite, round, log))),
     (

@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
 
-/// What a command printed, and how it ended.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,

@@ -14,7 +14,6 @@ pub(crate) mod real;
 #[cfg(test)]
 pub(crate) mod sim;
 
-/// A file system.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Opens a file that is there: the one that `lock` is on, or else for reading alone.
     fn open(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
@@ -28,7 +27,6 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn lock(&self, path: &Path, make: Make) -> Result<Option<Lock>>;
     /// Whether a store has the file open for writing, as far as the system can tell.
     fn has_writer(&self, path: &Path) -> bool;
-    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
@@ -36,7 +34,6 @@ pub(crate) trait Disk: Debug + Send + Sync {
 pub(crate) trait File: ReadAt + Debug + Send {
     /// Writes all of `bytes`. They outlive this process at once, and a power cut after `sync`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Cuts the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Extends the file with zeros from its end `from` up to `to`, with space on disk for them.
     fn reserve(&self, from: u64, to: u64) -> io::Result<()>;
@@ -50,74 +47,42 @@ pub(crate) trait File: ReadAt + Debug + Send {
     fn is_gone(&self, path: &Path) -> io::Result<bool>;
     /// A part of the file, which was reserved, as memory: what is written there is as good as by `write_at`.
     /// `None` where the system has no such thing.
-    fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>>;
+    fn window(&self, _offset: u64, _len: usize) -> Option<Box<dyn Window>> {
+        None
+    }
 }
 
 /// In the place of the file of a store that was closed.
 #[derive(Debug)]
 pub(crate) struct NoFile;
 
-impl NoFile {
-    fn error<T>() -> io::Result<T> {
-        Err(io::Error::other("the store was closed"))
-    }
+macro_rules! closed {
+    ($of:ty, $($name:ident($($argument:ty),*) -> $result:ty,)+) => {
+        impl $of for NoFile {
+            $(fn $name(&self, $(_: $argument),*) -> io::Result<$result> {
+                Err(io::Error::other("the store was closed"))
+            })+
+        }
+    };
 }
 
-impl ReadAt for NoFile {
-    fn len(&self) -> io::Result<u64> {
-        Self::error()
-    }
+closed!(ReadAt, len() -> u64, stamp() -> Stamp, read_at(u64, &mut [u8]) -> usize,);
+closed!(
+    File,
+    write_at(u64, &[u8]) -> (),
+    set_len(u64) -> (),
+    reserve(u64, u64) -> (),
+    sync() -> (),
+    forget(u64) -> bool,
+    lock(&Path, Option<&Lock>) -> Option<Lock>,
+    is_gone(&Path) -> bool,
+);
 
-    fn stamp(&self) -> io::Result<Stamp> {
-        Self::error()
-    }
-
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
-        Self::error()
-    }
-}
-
-impl File for NoFile {
-    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
-        Self::error()
-    }
-
-    fn set_len(&self, _: u64) -> io::Result<()> {
-        Self::error()
-    }
-
-    fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
-        Self::error()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Self::error()
-    }
-
-    fn forget(&self, _: u64) -> io::Result<bool> {
-        Self::error()
-    }
-
-    fn lock(&self, _: &Path, _: Option<&Lock>) -> io::Result<Option<Lock>> {
-        Self::error()
-    }
-
-    fn is_gone(&self, _: &Path) -> io::Result<bool> {
-        Self::error()
-    }
-
-    fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
-        None
-    }
-}
-
-/// A folder.
 pub(crate) trait Folder: Debug + Send + Sync {
     /// Returns once the names in it are on disk.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// A part of a file as memory.
 pub(crate) trait Window: Debug + Send {
     fn bytes(&mut self) -> &mut [u8];
 }

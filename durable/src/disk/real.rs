@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Disk, File, Folder, ReadAt, Stamp, Window};
+#[cfg(target_os = "linux")]
+use super::Window;
+use super::{Disk, File, Folder, ReadAt, Stamp};
 use crate::error::Result;
 use crate::lock::{self, Lock, Make, open_to_read};
 
@@ -193,6 +195,7 @@ impl File for RealFile {
         lock::is_gone(&self.0, path)
     }
 
+    /// Elsewhere a sync of the file does not have to include what was written by way of memory.
     #[cfg(target_os = "linux")]
     fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>> {
         let end = offset.checked_add(len as u64)?;
@@ -209,12 +212,6 @@ impl File for RealFile {
         // A mapping keeps the lock, so a child of fork must not have it.
         map.advise(memmap2::Advice::DontFork).ok()?;
         Some(Box::new(Mapped(map)))
-    }
-
-    /// Elsewhere a sync of the file does not have to include what was written by way of memory.
-    #[cfg(not(target_os = "linux"))]
-    fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
-        None
     }
 }
 
@@ -295,11 +292,8 @@ fn write_all(mut file: &fs::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
 
-    /// Where the group of the old file was not kept, another one was given its permissions.
     #[cfg(unix)]
     #[test]
     fn permissions_of_a_group_pass_to_no_other() {
@@ -309,34 +303,6 @@ mod tests {
         }
     }
 
-    /// A file had one position for all: a compaction that read it moved what writers wrote.
-    #[test]
-    fn one_handle_is_read_and_written_at_many_offsets_at_a_time() {
-        const LEN: usize = 10_000;
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let file = RealDisk.create(&folder.path().join("file"), None).expect("a new file");
-        file.reserve(0, 4 * LEN as u64).expect("space");
-        assert_eq!(file.len().expect("it is open"), 4 * LEN as u64);
-        thread::scope(|scope| {
-            for number in 1..=4 {
-                let file = &file;
-                scope.spawn(move || {
-                    let offset = (usize::from(number) - 1) * LEN;
-                    for at in (offset..offset + LEN).step_by(100) {
-                        file.write_at(at as u64, &[number; 100]).expect("it is open");
-                        let mut read = [0; 100];
-                        file.read_at(at as u64, &mut read).expect("it is open");
-                        assert_eq!(read, [number; 100]);
-                    }
-                });
-            }
-        });
-        let mut all = vec![0; 4 * LEN];
-        assert_eq!(file.read_at(0, &mut all).expect("it is open"), all.len());
-        assert!(all.chunks(LEN).zip(1..).all(|(part, number)| part.iter().all(|&byte| byte == number)));
-    }
-
-    /// What fills a file with zeros where the file system cannot reserve space leaves what is in it.
     #[cfg(unix)]
     #[test]
     fn zeros_are_written_behind_the_end_alone() {

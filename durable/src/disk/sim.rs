@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use fastrand::Rng;
 
-use super::{Disk, File, Folder, ReadAt, Stamp, Window};
+use super::{Disk, File, Folder, ReadAt, Stamp};
 use crate::Result;
 use crate::lock::{Lock, Make};
 
@@ -45,9 +45,6 @@ struct State {
     before_sync: Option<Hook>,
     /// No more than this can be set aside for a file.
     room: u64,
-    /// Why the next call refuses to set space aside.
-    unreserved: Option<ErrorKind>,
-    /// How often it was asked for.
     asked: usize,
     rng: Rng,
 }
@@ -123,7 +120,6 @@ impl SimDisk {
             crashed: false,
             before_sync: None,
             room: u64::MAX,
-            unreserved: None,
             asked: 0,
             rng: Rng::with_seed(seed),
         })))
@@ -133,7 +129,6 @@ impl SimDisk {
         self.0.lock().expect("no test panics with the disk in hand")
     }
 
-    /// How many steps there were.
     pub(crate) fn steps(&self) -> usize {
         self.state().steps
     }
@@ -144,14 +139,8 @@ impl SimDisk {
         state.fault = Some((state.steps + after, fault));
     }
 
-    /// Nothing fails any more.
     pub(crate) fn mend(&self) {
         self.state().fault = None;
-    }
-
-    /// Refuses once to set space aside.
-    pub(crate) fn refuse_to_reserve(&self, kind: ErrorKind) {
-        self.state().unreserved = Some(kind);
     }
 
     /// Refuses to set more than this aside for a file.
@@ -159,7 +148,6 @@ impl SimDisk {
         self.state().room = bytes;
     }
 
-    /// How often room was asked for.
     pub(crate) fn asked(&self) -> usize {
         self.state().asked
     }
@@ -209,13 +197,11 @@ impl SimDisk {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// The bytes of a file.
     pub(crate) fn bytes(&self, path: &Path) -> Vec<u8> {
         let state = self.state();
         state.files[state.names[path]].seen.clone()
     }
 
-    /// The names of all files.
     pub(crate) fn names(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }
@@ -399,9 +385,6 @@ impl File for SimFile {
 
     fn reserve(&self, _: u64, len: u64) -> io::Result<()> {
         self.disk.state().asked += 1;
-        if let Some(kind) = self.disk.state().unreserved.take() {
-            return Err(kind.into());
-        }
         if len > self.disk.state().room {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -461,9 +444,5 @@ impl File for SimFile {
         let state = self.disk.state();
         state.check()?;
         Ok(!state.names.values().any(|file| *file == self.file))
-    }
-
-    fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
-        None
     }
 }

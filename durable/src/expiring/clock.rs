@@ -42,7 +42,6 @@ impl Clock {
         self.at(self.steady(false))
     }
 
-    /// Whether a deadline has come.
     #[inline]
     pub(crate) fn is_past(&self, deadline: u64) -> bool {
         if deadline == FOREVER {

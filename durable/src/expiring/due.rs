@@ -39,7 +39,6 @@ impl Expiry {
         Arc::clone(lock(&self.tables).entry(id).or_insert_with(new))
     }
 
-    /// Forgets a table that was dropped.
     pub(crate) fn forget(&self, id: u32) {
         lock(&self.tables).remove(&id);
     }

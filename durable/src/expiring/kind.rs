@@ -5,7 +5,6 @@ use twindex_format::values_that_expire;
 
 use crate::error::{Error, Result};
 
-/// Checks whether the pairs of a table expire.
 pub(crate) fn check_expires(table: &twindex::Table, needs: bool) -> Result<()> {
     let expires = values_that_expire(table.codecs().1).is_some();
     if expires == needs { Ok(()) } else { Err(Error::WrongExpiry { table: table.name().into(), expires }) }
@@ -16,17 +15,5 @@ pub(crate) fn check_plain(name: &str, options: &TableOptions<'_>) -> Result<()> 
     match values_that_expire(options.codecs().1) {
         None => Ok(()),
         Some(_) => Err(Error::WrongExpiry { table: name.into(), expires: true }),
-    }
-}
-
-/// The error of a table whose pairs expire, where it was opened with codecs of another.
-pub(crate) fn not_plain(error: Error) -> Error {
-    match error {
-        Error::Engine(twindex::Error::WrongCodec { table, has, .. })
-            if values_that_expire(&has).is_some() =>
-        {
-            Error::WrongExpiry { table, expires: true }
-        }
-        other => other,
     }
 }

@@ -11,11 +11,11 @@ mod removal;
 mod transaction;
 
 use std::fmt;
-use std::ops::{Deref, RangeFull};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use twindex::{Change, IndexKind, KeyRange, Swap, TableOptions, Write, prefix_range};
+use twindex::{Change, IndexKind, Swap, TableOptions, Write};
 use twindex_format::{
     FOREVER, values_that_expire, with_deadline, with_expiring_codec, without_expiring_codec,
 };
@@ -30,10 +30,8 @@ use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::Table;
+use crate::verbs::{alter_verbs, read_verbs, write_many_verbs, write_verbs};
 use crate::watch::{Watch, WatchOptions};
-
-type Pair = (Vec<u8>, Vec<u8>);
-type Outcome<T> = std::result::Result<T, twindex::Error>;
 
 /// A table whose pairs expire: [`Store::expiring_table`].
 ///
@@ -85,9 +83,7 @@ impl Store {
 
     /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only where it is there if so asked.
     pub fn expiring_table_with(&self, name: &str, options: TableOptions<'_>) -> Result<ExpiringTable> {
-        if let Some(found) = self.in_memory().find_table(name) {
-            check_expires(&found, true)?;
-        }
+        self.check_found(name, true)?;
         let (id, table) = as_stored(options, |stored| self.handle.table(name, stored))?;
         check_expires(&table, true)?;
         Ok(self.expiring(Table::new(Arc::clone(&self.handle), id, table)))
@@ -176,35 +172,11 @@ impl ExpiringTable {
 
     // --- write verbs
 
-    /// Adds the pair where the key is absent; whether it was.
-    pub fn insert(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Insert, key, value, ttl)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    pub fn replace(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Replace, key, value, ttl)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<()> {
-        self.write(Write::Upsert, key, value, ttl).map(drop)
-    }
+    write_verbs!(
+        (&self) self,
+        (key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> bool,
+        "; whether it was."
+    );
 
     /// Does the verb that `write` names; whether it took effect.
     pub fn write(
@@ -258,16 +230,6 @@ impl ExpiringTable {
         self.change(key, FOREVER, |_| Change::Delete)
     }
 
-    /// Removes the pair and returns its value, or `None` where the key was absent.
-    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let mut value = None;
-        self.change(key, FOREVER, |old| {
-            value = old.map(<[u8]>::to_vec);
-            Change::Delete
-        })?;
-        Ok(value)
-    }
-
     /// Gives a pair a new time to live from now on; whether it was there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let deadline = self.deadline(ttl.into())?;
@@ -297,33 +259,7 @@ impl ExpiringTable {
         self.change(key, self.deadline(ttl.into())?, change)
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent key
-    /// counts as 0.
-    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64, ttl: impl Into<Option<Duration>>) -> Result<i64> {
-        let mut sum = Ok(by);
-        self.alter(key, ttl, |old| {
-            sum = incremented(old, by);
-            sum.as_ref().map_or(Change::Keep, |sum| Change::Set(sum.to_string().into_bytes()))
-        })?;
-        Ok(sum?)
-    }
-
-    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None` standing
-    /// for absent; whether it was.
-    pub fn compare_and_swap(
-        &self,
-        key: impl AsRef<[u8]>,
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        let mut matched = false;
-        self.alter(key, ttl, |old| {
-            matched = old == expected;
-            if matched { set(new) } else { Change::Keep }
-        })?;
-        Ok(matched)
-    }
+    alter_verbs!((&self) self);
 
     /// As [`Table::watch`]. A pair that is removed because it has expired is a `Delete`.
     pub fn watch(&self, prefix: impl AsRef<[u8]>) -> Result<Watch> {
@@ -420,32 +356,7 @@ impl ExpiringTable {
         Ok(done)
     }
 
-    /// [`insert`](Self::insert) for each pair: whether each took effect.
-    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &[(K, V)],
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<Vec<bool>> {
-        self.write_many(Write::Insert, pairs, ttl)
-    }
-
-    /// [`replace`](Self::replace) for each pair: whether each took effect.
-    pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &[(K, V)],
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<Vec<bool>> {
-        self.write_many(Write::Replace, pairs, ttl)
-    }
-
-    /// [`upsert`](Self::upsert) for each pair.
-    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &[(K, V)],
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<()> {
-        self.write_many(Write::Upsert, pairs, ttl).map(drop)
-    }
+    write_many_verbs!([K: AsRef<[u8]>, V: AsRef<[u8]>] &[(K, V)], ttl: impl Into<Option<Duration>>);
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
@@ -511,109 +422,32 @@ impl ExpiringTable {
         Ok(done)
     }
 
-    // --- ends and ranges
-
-    /// Removes the pair with the least key of a sorted table and returns it. Of several threads, each gets another pair.
-    pub fn pop_first(&self) -> Result<Option<Pair>> {
-        self.pop(false)
+    pub(crate) fn check_not_dropped(&self) -> Result<()> {
+        self.table.check_not_dropped()
     }
-
-    /// Removes the pair with the greatest key of a sorted table and returns it, as [`pop_first`](Self::pop_first).
-    pub fn pop_last(&self) -> Result<Option<Pair>> {
-        self.pop(true)
-    }
-
-    fn pop(&self, down: bool) -> Result<Option<Pair>> {
-        let mut cursor = self.cursor(RangeFull)?;
-        self.table.check_not_dropped()?;
-        while cursor.steps(down, 1, |_, _| true) == 1 {
-            let key = cursor.key().unwrap_or_default();
-            // If another thread was quicker, the next pair is tried.
-            if let Some(value) = self.take(key)? {
-                return Ok(Some((key.to_vec(), value)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Removes the pairs of a sorted table with keys in `range`, as [`Table::delete_range`]. Returns how many.
-    pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
-        let (mut cursor, mut removed) = (self.cursor(range)?, 0);
-        self.table.check_not_dropped()?;
-        while let Some(more) = self.delete_before(&mut cursor)? {
-            removed += more;
-        }
-        Ok(removed)
-    }
-
-    /// As [`Table::delete_before`].
-    pub fn delete_before(&self, cursor: &mut ExpiringCursor) -> Result<Option<usize>> {
-        let keys = crate::ends::keys_before(|limit, read| cursor.steps(true, limit, read));
-        if keys.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(self.delete_many(&keys)?.into_iter().filter(|&done| done).count()))
-    }
-
-    /// Removes the pairs of a sorted table whose keys start with `prefix`, as [`delete_range`](Self::delete_range).
-    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<usize> {
-        self.delete_range(prefix_range(prefix.as_ref()))
-    }
-}
-
-/// The reads of a table, of a store that is open.
-macro_rules! reads {
-    ($($(#[$doc:meta])* $name:ident $([$($generic:tt)*])? ($($argument:ident: $of:ty),*) -> $found:ty $(, $try:tt)?;)*) => {
-        impl ExpiringTable {
-            $($(#[$doc])*
-            pub fn $name$(<$($generic)*>)?(&self, $($argument: $of),*) -> Result<$found> {
-                self.table.handle.0.check_open()?;
-                Ok(self.reads.$name($($argument),*)$($try)?)
-            })*
-        }
-    };
-}
-
-reads! {
-    /// As [`Table::select`].
-    select(key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
-    /// As [`Table::select_with`].
-    select_with[T](key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T>;
-    /// As [`Table::contains`].
-    contains(key: impl AsRef<[u8]>) -> bool;
-    /// How long a pair still lives.
-    ttl(key: impl AsRef<[u8]>) -> twindex_cache::Ttl;
-    /// As [`Table::select_many`].
-    select_many[K: AsRef<[u8]>](keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) -> ();
-    /// As [`Table::contains_many`].
-    contains_many[K: AsRef<[u8]>](keys: &[K]) -> Vec<bool>;
-    /// As [`Table::cursor`].
-    cursor(range: impl KeyRange) -> ExpiringCursor, ?;
-    /// As [`Table::scan`].
-    scan(range: impl KeyRange) -> Unexpired<twindex::Scan>, ?;
-    /// As [`Table::prefix`].
-    prefix(prefix: impl AsRef<[u8]>) -> Unexpired<twindex::Scan>, ?;
-    /// As [`Table::first`].
-    first() -> Option<Pair>, ?;
-    /// As [`Table::last`].
-    last() -> Option<Pair>, ?;
 }
 
 impl ExpiringTable {
-    /// As [`Table::iter`].
-    #[expect(clippy::iter_not_returning_iterator, reason = "as of a table")]
-    pub fn iter(&self) -> Result<Unexpired<twindex::Iter>> {
+    #[inline]
+    fn open(&self) -> Result<&ExpiringReads> {
         self.table.handle.0.check_open()?;
-        Ok(self.reads.iter())
+        Ok(&self.reads)
+    }
+
+    read_verbs!(ExpiringCursor, Unexpired<twindex::Scan>, Unexpired<twindex::Iter>);
+
+    /// How long a pair still lives.
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Result<twindex_cache::Ttl> {
+        Ok(self.open()?.ttl(key))
     }
 }
 
-fn set(value: Option<&[u8]>) -> Change {
+pub(crate) fn set(value: Option<&[u8]>) -> Change {
     value.map_or(Change::Delete, |value| Change::Set(value.to_vec()))
 }
 
 /// The sum of a value, 0 where there is none, and of `by`.
-fn incremented(old: Option<&[u8]>, by: i64) -> Outcome<i64> {
+pub(crate) fn incremented(old: Option<&[u8]>, by: i64) -> twindex::Result<i64> {
     old.map_or(Ok(by), |text| twindex::incremented(text, by).map_err(|error| *error))
 }
 

@@ -21,11 +21,9 @@ const MOST_OF_WRITER: usize = WRITES_PER_STEP as usize;
 /// The thread that syncs the log removes for so long at a time, twice a second.
 const BUSY: Duration = Duration::from_millis(5);
 
-/// What a step did.
 #[derive(Default)]
 struct Step {
     removed: usize,
-    /// Whether the pass has ended.
     is_last: bool,
     /// What to acknowledge, if it is to be known that the pairs are removed from the file.
     written: Option<u64>,
@@ -102,7 +100,6 @@ impl Removal {
         Ok(removed)
     }
 
-    /// A step, unless another thread takes one.
     fn try_step(&self, core: &Core, most: usize) -> Option<Result<Step>> {
         match self.pass.try_lock() {
             Ok(mut pass) => Some(self.step(core, &mut pass, most)),

@@ -8,9 +8,10 @@ use twindex::{Change, KeyRange, Write};
 use twindex_cache::Ttl;
 use twindex_format::{FOREVER, with_deadline};
 
-use super::{ExpiringTable, incremented, set};
+use super::ExpiringTable;
 use crate::error::Result;
 use crate::transaction::Transaction;
+use crate::verbs::{alter_verbs, write_verbs};
 
 /// An [`ExpiringTable`] in a transaction: [`Transaction::expiring`]. A pair has expired by the time of the call that reads it.
 #[derive(Debug)]
@@ -110,35 +111,11 @@ impl ExpiringPart<'_> {
         self.put(key, deadline, value.as_ref()).map(|()| true)
     }
 
-    /// Adds the pair where the key is absent; whether it was.
-    pub fn insert(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Insert, key, value, ttl)
-    }
-
-    /// Replaces the value where the key is present; whether it was.
-    pub fn replace(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        self.write(Write::Replace, key, value, ttl)
-    }
-
-    /// Gives the key this value, present or not.
-    pub fn upsert(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<()> {
-        self.write(Write::Upsert, key, value, ttl).map(drop)
-    }
+    write_verbs!(
+        (&mut self) self,
+        (key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> bool,
+        "; whether it was."
+    );
 
     /// Gives a pair a new time to live; whether it was there.
     pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
@@ -171,34 +148,5 @@ impl ExpiringPart<'_> {
         }
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0.
-    pub fn increment(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        by: i64,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<i64> {
-        let mut sum = Ok(by);
-        self.alter(key, ttl, |old| {
-            sum = incremented(old, by);
-            sum.as_ref().map_or(Change::Keep, |sum| Change::Set(sum.to_string().into_bytes()))
-        })?;
-        Ok(sum?)
-    }
-
-    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`; whether it was.
-    pub fn compare_and_swap(
-        &mut self,
-        key: impl AsRef<[u8]>,
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-        ttl: impl Into<Option<Duration>>,
-    ) -> Result<bool> {
-        let mut matched = false;
-        self.alter(key, ttl, |old| {
-            matched = old == expected;
-            if matched { set(new) } else { Change::Keep }
-        })?;
-        Ok(matched)
-    }
+    alter_verbs!((&mut self) self);
 }

@@ -197,7 +197,6 @@ impl Out {
         true
     }
 
-    /// Maps the reserved space into memory.
     #[cold]
     pub(super) fn map(&mut self) {
         self.window = None;

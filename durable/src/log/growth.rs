@@ -10,7 +10,7 @@ use super::sync::MOST_UNSYNCED;
 use super::{Log, Out, PART};
 use crate::error::{Error, Result};
 use crate::mutex::lock;
-use crate::notice::Notice;
+use crate::notice::tell;
 use crate::options::Durability;
 
 /// How much space to reserve at once: as much as the file has, within these bounds. A sync takes a tenth of the time
@@ -50,7 +50,6 @@ pub(super) struct Space {
     pub(super) full: Option<Arc<str>>,
 }
 
-/// How long the log may become.
 #[derive(Debug)]
 pub(super) struct Growth {
     /// How far the log may grow before a compaction has made progress.
@@ -224,7 +223,6 @@ impl Log {
         }
     }
 
-    /// Tells writers whether they may go on.
     pub(super) fn tell_writers(&self, out: &Out) {
         self.ahead.store(out.is_held_up(), Relaxed);
         self.room.notify_all();
@@ -245,7 +243,10 @@ impl Log {
                 && out.disk.told_late.is_none_or(|told| told.elapsed() > TELL_LATE_AGAIN)
             {
                 out.disk.told_late = Some(Instant::now());
-                Notice::WritersWait(bytes, since).tell(&self.path);
+                let since =
+                    since.map(|since| format!(", the first of them for {since:.1?}")).unwrap_or_default();
+                let what = format_args!("writers wait, since {bytes} bytes are not on disk{since}");
+                tell(&self.path, "writers_wait", what);
             }
         }
         out.look_at_length();
@@ -257,7 +258,7 @@ impl Log {
     /// Records why the file could not be compacted, or that it was.
     pub(crate) fn note_compaction(&self, error: Option<&Error>) {
         if let Some(error) = error {
-            Notice::CompactionFailed(error).tell(&self.path);
+            tell(&self.path, "compaction_failed", format_args!("it could not be compacted: {error}"));
         }
         let out = &mut *lock(&self.tail);
         if out.growth.uncompacted.is_none() {
@@ -286,7 +287,7 @@ impl Log {
     /// Refuses writers from now on.
     pub(super) fn note_full(&self, out: &mut Out, error: &io::Error) {
         if out.space.full.is_none() {
-            Notice::LogFull(error).tell(&self.path);
+            tell(&self.path, "log_full", format_args!("no room for the log: {error}"));
         }
         out.space.full = Some(error.to_string().into());
         self.tell_writers(out);

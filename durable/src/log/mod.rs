@@ -31,7 +31,7 @@ use self::sync::{OnDisk, Sync};
 use crate::disk::{File, NoFile, Window};
 use crate::error::{Error, Result};
 use crate::mutex::lock;
-use crate::notice::Notice;
+use crate::notice::tell;
 use crate::options::Durability;
 
 pub(crate) use self::append::with_operations;
@@ -46,7 +46,7 @@ pub(crate) use self::sync::SYNC_EVERY;
 const PART: u64 = if cfg!(test) { 16 } else { 1 };
 
 /// Where a file's log continues.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct End {
     pub(crate) file: Arc<dyn File>,
     pub(crate) salt: u64,
@@ -87,7 +87,6 @@ pub(crate) struct Log {
     by_writers: OnceLock<Mutex<Instant>>,
 }
 
-/// Where records are appended.
 #[derive(Debug)]
 struct Out {
     end: End,
@@ -132,8 +131,7 @@ impl Marks {
     }
 }
 
-/// Figures of a log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LogStats {
     pub(crate) dump_bytes: u64,
     pub(crate) log_bytes: u64,
@@ -220,7 +218,7 @@ impl Log {
     /// Ends the log for good, because we no longer know what the file holds.
     pub(crate) fn fail(&self, error: &io::Error) -> Error {
         let reason = self.failed.get_or_init(|| {
-            Notice::LogFailed(error).tell(&self.path);
+            tell(&self.path, "log_failed", format_args!("the log failed: {error}"));
             error.to_string().into()
         });
         self.synced.notify_all();
@@ -273,7 +271,6 @@ impl Log {
         lock(&self.tail).marks.list.clear();
     }
 
-    /// The salt of the file.
     pub(crate) fn salt(&self) -> u64 {
         lock(&self.tail).end.salt
     }
@@ -281,11 +278,7 @@ impl Log {
     /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
         let out = lock(&self.tail);
-        let End { file, salt, at, dump, position, synced, last } = &out.end;
-        let (file, salt, at, dump, position, synced, last) =
-            (Arc::clone(file), *salt, *at, *dump, *position, *synced, *last);
-        let end = End { file, salt, at, dump, position, synced, last };
-        let written = out.written;
+        let (end, written) = (out.end.clone(), out.written);
         drop(out);
         self.hand_over(written)?;
         Ok(end)
@@ -299,7 +292,6 @@ impl Log {
 }
 
 impl Out {
-    /// How long the log is.
     fn length(&self) -> u64 {
         self.end.at - self.end.dump
     }

@@ -10,7 +10,7 @@ use twindex_format::synced;
 use super::{End, Log, Marks, Out, PART};
 use crate::error::{Error, Result};
 use crate::mutex::lock;
-use crate::notice::Notice;
+use crate::notice::tell;
 
 /// With `everysec`, writers wait while a record older than this is not on disk, or more than `MOST_UNSYNCED` bytes are not.
 const LONGEST_UNSYNCED: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_secs(2) };
@@ -20,7 +20,6 @@ const SLOW_SYNC: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 10
 /// A sync begins after half a second. That leaves it the other half to end.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(500);
 
-/// The state of syncs.
 #[derive(Debug, Default)]
 pub(super) struct Sync {
     /// How much of [`Out::written`] is on disk.
@@ -30,7 +29,6 @@ pub(super) struct Sync {
     pub(super) last: Option<SystemTime>,
 }
 
-/// What of the log is on disk.
 #[derive(Debug)]
 pub(super) struct OnDisk {
     /// Up to where the file is on disk, and up to where a synced record says so.
@@ -216,7 +214,7 @@ impl Leader<'_> {
             return Err(log.fail(&io::Error::new(io::ErrorKind::NotFound, what)));
         }
         if begun.elapsed() > SLOW_SYNC {
-            Notice::SlowSync(begun.elapsed()).tell(&log.path);
+            tell(&log.path, "slow_sync", format_args!("a sync took {:.1?}", begun.elapsed()));
         }
         let mut out = lock(&log.tail);
         (out.disk.synced, out.end.synced) = (end, end);

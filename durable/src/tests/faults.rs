@@ -10,9 +10,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use twindex::{Change, IndexKind};
-use twindex_format::{
-    HEAD_BYTES, HEADER_BYTES, Header, Kind, LogReader, seal, split_deadline, with_deadline,
-};
+use twindex_format::{HEADER_BYTES, Header, LogReader, split_deadline, with_deadline};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
@@ -32,6 +30,8 @@ pub(crate) enum Action {
     /// The value of a key, or none.
     Write(u8, Pair),
     Many(u8, Vec<Pair>),
+    /// Another verb, by its number, for each of these pairs.
+    Verb(u8, u8, Vec<Pair>),
     /// Any of these tables and keys.
     Batch(Vec<(u8, Pair)>),
     Transaction(Vec<(u8, Pair)>),
@@ -60,6 +60,7 @@ pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         1 => table().prop_map(Action::Clear),
         12 => (table(), pair()).prop_map(|(table, pair)| Action::Write(table, pair)),
         3 => (table(), vec(pair(), 0..100)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
+        6 => (0..7_u8, table(), vec(pair(), 1..5)).prop_map(|(verb, table, pairs)| Action::Verb(verb, table, pairs)),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Transaction),
         4 => (any::<bool>(), 0..3_u8, 0..3_u8, 1..100_i64).prop_map(|(by, from, to, money)| Action::Move(by, from, to, money)),
@@ -111,16 +112,59 @@ fn parsed(text: &[u8]) -> i64 {
     std::str::from_utf8(text).expect("our own digits").parse().expect("a number")
 }
 
+fn write(tables: &mut Tables, table: u8, (at, new): Pair) {
+    let pairs = &mut tables.entry(name(table)).or_insert((index(table), BTreeMap::new())).1;
+    match new {
+        Some(new) => drop(pairs.insert(key(at), value(new))),
+        None => drop(pairs.remove(&key(at))),
+    }
+}
+
+/// What [`Action::Verb`] makes of a table that is there.
+fn model_of_verb(tables: &mut Tables, states: &mut Vec<Tables>, verb: u8, table: u8, pairs: &[Pair]) {
+    for &(at, new) in pairs {
+        let is_there = tables[&name(table)].1.contains_key(&key(at));
+        let takes_effect = match verb {
+            0 | 1 => new.is_some() && !is_there,
+            2 | 3 => new.is_some() && is_there,
+            _ => true,
+        };
+        if takes_effect {
+            write(tables, table, (at, new));
+        }
+        // These are one record.
+        if !matches!(verb, 1 | 3) {
+            states.push(tables.clone());
+        }
+    }
+}
+
+fn do_verb(table: &Table, verb: u8, pairs: &[Pair]) -> Result<()> {
+    let puts: Vec<_> = pairs.iter().filter_map(|(k, v)| v.map(|v| (key(*k), value(v)))).collect();
+    let keys: Vec<_> = pairs.iter().map(|(k, _)| key(*k)).collect();
+    let new = |at: usize| pairs[at].1.map(value);
+    let change = |at: usize| new(at).map_or(Change::Delete, Change::Set);
+    let mut each = keys.iter().enumerate();
+    match verb {
+        0 => puts.iter().try_for_each(|(key, value)| table.insert(key, value).map(drop)),
+        1 => table.insert_many(&puts).map(drop),
+        2 => puts.iter().try_for_each(|(key, value)| table.replace(key, value).map(drop)),
+        3 => table.replace_many(&puts).map(drop),
+        4 => each.try_for_each(|(at, key)| table.alter(key, |_| change(at)).map(drop)),
+        5 => table.alter_many(&keys, |at, _| change(at)).map(drop),
+        _ => each.try_for_each(|(at, key)| {
+            let (old, new) = (table.select(key)?, new(at));
+            assert!(!table.compare_and_swap(key, Some(b"what no key has"), None)?);
+            let swapped = table.compare_and_swap_many(&[(key, old.as_deref(), new.as_deref())])?;
+            assert_eq!(swapped, [true]);
+            Ok(())
+        }),
+    }
+}
+
 /// What an action makes of the tables: all the states on the way, the last one included.
 fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
     let mut tables = tables.clone();
-    let write = |tables: &mut Tables, table: u8, (at, new): Pair| {
-        let pairs = &mut tables.entry(name(table)).or_insert((index(table), BTreeMap::new())).1;
-        match new {
-            Some(new) => drop(pairs.insert(key(at), value(new))),
-            None => drop(pairs.remove(&key(at))),
-        }
-    };
     let mut states = Vec::new();
     let create = |tables: &mut Tables, states: &mut Vec<Tables>, table: u8| {
         tables.entry(name(table)).or_insert((index(table), BTreeMap::new()));
@@ -149,6 +193,10 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
                     states.push(tables.clone());
                 }
             }
+        }
+        Action::Verb(verb, table, pairs) => {
+            create(&mut tables, &mut states, *table);
+            model_of_verb(&mut tables, &mut states, *verb, *table, pairs);
         }
         Action::Batch(list) | Action::Transaction(list) => {
             for (table, _) in list {
@@ -232,7 +280,6 @@ pub(crate) fn tables_of(store: &Store) -> Tables {
         .collect()
 }
 
-/// Does what the action says.
 pub(crate) fn perform(
     store: &mut Option<Store>,
     disk: &SimDisk,
@@ -263,6 +310,7 @@ pub(crate) fn perform(
             let deletes: Vec<_> = pairs.iter().filter(|(_, v)| v.is_none()).map(|(k, _)| key(*k)).collect();
             table.delete_many(&deletes).map(drop)
         }
+        Action::Verb(verb, at, pairs) => do_verb(&table(*at)?, *verb, pairs),
         Action::Batch(list) => {
             let mut batch = store.batch();
             for (at, (k, v)) in list {
@@ -521,8 +569,6 @@ pub(crate) fn cases(few: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(6))]
 
-    /// The heart of the matter: whenever the power is cut or the process killed, what was promised is there,
-    /// and nothing that is half done.
     #[test]
     fn a_crash_at_any_step_keeps_what_was_promised(actions in actions(25), seed in any::<u64>()) {
         for durability in ALL {
@@ -592,8 +638,6 @@ proptest! {
 proptest! {
     #![proptest_config(cases(4))]
 
-    /// Creates and drops beside a full disk left a file that did not open: what was refused, and tried again, was logged
-    /// twice.
     #[test]
     fn a_disk_full_from_any_step_on_parts_memory_and_file_never(actions in actions(25), seed in any::<u64>()) {
         let actions: Vec<_> = actions.into_iter().filter(|action| !matches!(action, Action::Reopen)).collect();
@@ -655,7 +699,6 @@ fn file() -> (SimDisk, Vec<Tables>) {
     (run.disk.after_kill(), run.states)
 }
 
-/// The disk with other bytes in the file.
 fn with_bytes(bytes: &[u8]) -> SimDisk {
     use crate::disk::Disk as _;
     let disk = SimDisk::new(0);
@@ -664,31 +707,6 @@ fn with_bytes(bytes: &[u8]) -> SimDisk {
     disk
 }
 
-#[test]
-fn every_truncation_gives_an_earlier_state_or_an_error() {
-    let (disk, states) = file();
-    let bytes = disk.bytes(&path());
-    let mut last = None;
-    // An empty file is a new store.
-    for length in 1..=bytes.len() {
-        match open(&with_bytes(&bytes[..length]), Durability::EverySec) {
-            Ok(store) => {
-                let at =
-                    states.iter().rposition(|state| *state == tables_of(&store)).expect("one of the states");
-                assert!(last <= Some(at), "a longer file has no earlier state");
-                last = Some(at);
-            }
-            Err(Error::Damaged { offset, .. }) => {
-                assert!(last.is_none(), "the dump is whole, and a shorter log is one that ends earlier");
-                assert!(offset <= length as u64);
-            }
-            Err(error) => panic!("{length} bytes: {error}"),
-        }
-    }
-    assert_eq!(last, Some(states.len() - 1));
-}
-
-/// In what was synced, a flipped bit is an error; in what came after, it may end the log.
 #[test]
 fn every_flipped_bit_gives_a_promised_state_or_an_error() {
     let (disk, states) = file();
@@ -716,21 +734,6 @@ fn every_flipped_bit_gives_a_promised_state_or_an_error() {
     assert!(refused > 0 && opened > 0, "{refused} refused, {opened} opened");
 }
 
-/// Whole records may be missing, which no checksum tells. The end of a dump says how many pairs there are.
-#[test]
-fn a_dump_of_fewer_pairs_than_its_end_says_is_refused() {
-    for pairs in [0_u64, 1] {
-        let mut bytes = Header::encode(7);
-        let mut end = [&[0; HEAD_BYTES][..], &pairs.to_le_bytes()].concat();
-        seal(Kind::End, 7, bytes.len() as u64, &mut end);
-        bytes.extend(end);
-        let opened = open(&with_bytes(&bytes), Durability::EverySec);
-        assert_eq!(matches!(opened, Err(Error::Damaged { .. })), pairs > 0, "{opened:?}");
-        assert_eq!(opened.is_ok(), pairs == 0);
-    }
-}
-
-/// A reader that had seen the file's length before the record was written once took it for torn.
 #[test]
 fn a_record_that_was_written_meanwhile_is_not_torn() {
     use crate::disk::Disk as _;
@@ -745,7 +748,6 @@ fn a_record_that_was_written_meanwhile_is_not_torn() {
     assert_eq!(reader.torn(&|| false).expect("the disk works"), None);
 }
 
-/// What follows a torn record is cut off before anything is appended, so that it never comes back.
 #[test]
 fn a_torn_end_is_reported_and_cut() {
     let (disk, _) = file();

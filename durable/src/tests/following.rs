@@ -64,8 +64,6 @@ fn is_none_yet(error: &Error) -> bool {
         || matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// A follower waits for no sync: what a write has acknowledged is shown by the next look, with either durability. And the
-/// writer does the same at the disk whether anybody follows or not.
 #[test]
 fn followers_wait_for_no_sync_and_cost_the_writer_nothing() {
     for durability in LOGGED {
@@ -100,7 +98,6 @@ fn followers_wait_for_no_sync_and_cost_the_writer_nothing() {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// However often the file was compacted or opened since they looked last.
     #[test]
     fn followers_and_feeds_have_what_the_writer_has_whenever_they_look(actions in actions(60), seed in any::<u64>(), every in 1..12_usize) {
         for durability in LOGGED {

@@ -73,7 +73,6 @@ fn assert_told(path: &Path, level: Level, event: &str, words: &str) -> usize {
     told.len()
 }
 
-/// A disk, and a store with a table in a file of this name there.
 fn opened(name: &str) -> (SimDisk, PathBuf, Store, Table) {
     let (disk, path) = (SimDisk::new(1), PathBuf::from(name));
     let store = open(&disk, &path, Durability::EverySec).unwrap();
@@ -93,7 +92,6 @@ fn a_slow_sync_is_told() {
     assert_told(&path, Level::Warn, "slow_sync", "a sync took");
 }
 
-/// The thread that syncs ended with the logger's panic, and nothing was synced any more.
 #[test]
 fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
     let (disk, _, store, table) = opened("panics.twx");
@@ -194,6 +192,6 @@ fn transactions_that_stay_open_are_counted_and_told() {
     drop(brief);
     assert_eq!([minute(5), minute(6), minute(7)], [None; 3]);
     let path = PathBuf::from("open.twx");
-    crate::notice::Notice::TransactionsOpen(2).tell(&path);
+    crate::sync_thread::tell_open(&path, 2);
     assert_told(&path, Level::Warn, "transactions_open", "2 transactions");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use twindex::{Change, IndexKind};
 
-use super::faults::{path, tables_of};
+use super::faults::path;
 use crate::compact::LAST_BYTES;
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
@@ -36,7 +36,6 @@ fn write(table: &Table, number: u64) -> crate::Result<()> {
     table.upsert((number % KEYS).to_be_bytes(), vec![number as u8; VALUE])
 }
 
-/// A store with some pairs.
 fn filled(durability: Durability) -> (SimDisk, Store, Table) {
     let disk = SimDisk::new(1);
     let store = open(&disk, durability);
@@ -51,8 +50,6 @@ fn is_new(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "twindex-temporary")
 }
 
-/// Room is set aside for much more than is written. The log of a disk that had less than that left failed for good while
-/// what was written still fitted; and then nothing helped, not even room.
 #[test]
 fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
     for durability in LOGGED {
@@ -89,8 +86,6 @@ fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
     }
 }
 
-/// A compaction that had no descriptor left for the folder, after its rename, ended the log for good. Now only the sync of
-/// the folder does that, which comes when everything else is done.
 #[test]
 fn a_compaction_that_fails_ends_the_log_at_its_last_step_alone() {
     let (disk, store, _) = filled(Durability::EverySec);
@@ -109,7 +104,6 @@ fn a_compaction_that_fails_ends_the_log_at_its_last_step_alone() {
     }
 }
 
-/// A store could not even be closed when the disk was full.
 #[test]
 fn a_store_is_closed_while_the_disk_is_full() {
     for durability in LOGGED {
@@ -121,8 +115,6 @@ fn a_store_is_closed_while_the_disk_is_full() {
     }
 }
 
-/// A writer between its change and its record met a log that was being closed: the change was in memory alone, and
-/// later sums went on from it.
 #[test]
 fn a_write_while_the_store_is_closed_changes_nothing() {
     for durability in LOGGED {
@@ -152,8 +144,6 @@ fn a_write_while_the_store_is_closed_changes_nothing() {
     }
 }
 
-/// A compaction lets writers wait from when it was asked for. Whoever created a table waited with the list of tables in
-/// hand, which the compaction needed to begin.
 #[test]
 fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
     let (_disk, store, _) = filled(Durability::EverySec);
@@ -177,8 +167,6 @@ fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
     });
 }
 
-/// Every write tried a large room, then its own, and then to have it as memory: 100 writes a second where there had been
-/// 168,000.
 #[test]
 fn a_disk_that_is_nearly_full_is_not_asked_with_every_write() {
     let (disk, store, table) = filled(Durability::EverySec);
@@ -194,7 +182,6 @@ fn a_disk_that_is_nearly_full_is_not_asked_with_every_write() {
     assert!(asked < u128::from(written) / 5, "asked {asked} times for {written} writes");
 }
 
-/// A sync that took five seconds made nobody wait, and nobody was told: what a power cut would lose grew on and on.
 #[test]
 fn writers_wait_where_a_sync_takes_too_long() {
     /// Ends the sync also where the test fails.
@@ -258,7 +245,6 @@ fn writers_wait_where_a_sync_takes_too_long() {
     }
 }
 
-/// Fifty keys grew to 822 MiB in five seconds, because the file could not be written anew, and only `stats` told.
 #[test]
 fn a_log_that_cannot_be_compacted_is_bounded() {
     let disk = SimDisk::new(1);
@@ -294,7 +280,6 @@ fn a_log_that_cannot_be_compacted_is_bounded() {
     }
 }
 
-/// While pairs were loaded, a compaction ran beside it again and again, and the new file was no shorter.
 #[test]
 fn a_log_of_new_pairs_is_compacted_when_writers_pause() {
     const VALUE: usize = 1 << 20;
@@ -372,26 +357,6 @@ fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
     assert!((0..KEYS).map(|key| table.select(key.to_be_bytes()).unwrap()).eq(expected));
 }
 
-/// `fallocate` that a signal interrupted ended the log for good.
-#[test]
-fn a_reservation_that_fails_once_ends_nothing() {
-    for kind in [ErrorKind::Interrupted, ErrorKind::OutOfMemory, ErrorKind::Other] {
-        let (disk, store, table) = filled(Durability::Always);
-        let asked = disk.asked();
-        disk.refuse_to_reserve(kind);
-        for number in 0.. {
-            write(&table, number).unwrap_or_else(|error| panic!("{kind}: {error}"));
-            if disk.asked() > asked + 1 {
-                break;
-            }
-        }
-        assert_eq!(store.stats().log_error, None, "{kind}");
-        let kept = open(&disk.after_power_cut(), Durability::Always);
-        assert_eq!(tables_of(&kept), tables_of(&store), "{kind}");
-    }
-}
-
-/// As where the system has no threads.
 #[test]
 fn writers_sync_where_nobody_else_does() {
     let (_disk, store, table) = filled(Durability::EverySec);
@@ -541,55 +506,5 @@ fn what_a_compaction_copies_last_is_on_disk() {
     for _ in 0..20 {
         let table = open(&disk.after_power_cut(), Durability::EverySec).find_table("t").unwrap();
         assert_eq!(table.and_then(|table| table.select("last").unwrap()), Some(last.clone()));
-    }
-}
-
-/// The log has the changes of a key in the order of memory: whoever changes it keeps others away until the change is in the
-/// log, which has no room for it here until the compaction ends.
-#[test]
-fn a_key_has_one_writer_until_its_change_is_in_the_log() {
-    let alone = |table: &Table, value: &'static str| table.upsert("key", value);
-    let in_a_batch = |table: &Table, value: &'static str| {
-        let mut batch = Store { handle: Arc::clone(&table.handle) }.batch();
-        for key in ["another", "key"] {
-            batch.upsert(table, key, value)?;
-        }
-        batch.commit().map(drop)
-    };
-    let in_a_transaction = |table: &Table, value: &'static str| {
-        let store = Store { handle: Arc::clone(&table.handle) };
-        store.transaction(|tx| tx.upsert(table, "key", value).map(drop))
-    };
-    for first in [alone, in_a_batch, in_a_transaction] {
-        let (disk, store, table) = filled(Durability::EverySec);
-        let (log, writers) = (log(&store), Arc::new(Mutex::new(Vec::new())));
-        disk.before_sync({
-            let (table, writers) = (table.clone(), Arc::clone(&writers));
-            move |name| {
-                if is_new(name) && log.is_held() {
-                    let begin = |write: fn(&Table, &'static str) -> crate::Result<()>, value| {
-                        let table = table.clone();
-                        writers.lock().expect("no panic").push(thread::spawn(move || write(&table, value)));
-                    };
-                    begin(first, "first");
-                    while table.select("key").unwrap().is_none() {
-                        thread::yield_now();
-                    }
-                    begin(alone, "second");
-                    // Enough for a writer that does not wait, on most machines.
-                    thread::sleep(Duration::from_millis(100));
-                    assert_eq!(table.select("key").unwrap().as_deref(), Some(b"first".as_slice()));
-                }
-                Ok(())
-            }
-        });
-        store.compact().expect("the disk works");
-        for writer in writers.lock().expect("no panic").drain(..) {
-            writer.join().expect("no panic").expect("the disk works");
-        }
-        assert_eq!(table.select("key").unwrap().as_deref(), Some(b"second".as_slice()));
-        let stored =
-            open(&disk.after_kill(), Durability::EverySec).find_table("t").unwrap().expect("it is there");
-        assert_eq!(stored.select("key").unwrap().as_deref(), Some(b"second".as_slice()));
     }
 }

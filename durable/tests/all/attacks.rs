@@ -17,7 +17,6 @@ fn table(store: &Store) -> Table {
     store.table("t", IndexKind::Hash).unwrap()
 }
 
-/// How many pairs the file has.
 fn pairs(path: &Path) -> usize {
     twindex_durable::load(path).unwrap().find_table("t").map_or(0, |table| table.len())
 }
@@ -36,60 +35,6 @@ fn assert_in_use<T>(opened: Result<T, Error>) {
 
 // --- what is logged is what was done
 
-/// A `_many` write to a table that was dropped was refused, and logged all the same: the file could not be opened any
-/// more, for an operation on an id that no table has.
-#[test]
-fn a_write_to_a_dropped_table_leaves_no_trace_in_the_file() {
-    type Write = fn(&Table) -> Result<(), Error>;
-    let writes: [Write; 12] = [
-        |t| t.insert("a", "b").map(drop),
-        |t| t.replace("a", "b").map(drop),
-        |t| t.upsert("a", "b"),
-        |t| t.delete("a").map(drop),
-        |t| t.increment("a", 1).map(drop),
-        |t| t.compare_and_swap("a", None, Some(b"b")).map(drop),
-        |t| t.clear(),
-        |t| t.insert_many(&[("a", "b"), ("c", "d")]).map(drop),
-        |t| t.replace_many(&[("a", "b"), ("c", "d")]).map(drop),
-        |t| t.upsert_many(&[("a", "b"), ("c", "d")]),
-        |t| t.delete_many(&["a", "c"]).map(drop),
-        |t| t.increment_many(&[("a", 1), ("c", 2)]).map(drop),
-    ];
-    for durability in LOGGED {
-        for index in [IndexKind::Hash, IndexKind::Sorted] {
-            for again in [false, true] {
-                let (_folder, path) = folder();
-                let store = open(&path, durability);
-                let dropped = store.table("dropped", index).unwrap();
-                dropped.upsert("a", "1").unwrap();
-                store.drop_table("dropped").unwrap();
-                if again {
-                    store.table("dropped", IndexKind::Sorted).unwrap().upsert("new", "1").unwrap();
-                }
-                for write in writes {
-                    let error = write(&dropped).expect_err("the table was dropped");
-                    assert_eq!(error.code(), "TWINDEX_TABLE_DROPPED");
-                }
-                let mut batch = store.batch();
-                batch.upsert(&table(&store), "of a batch", "1").unwrap();
-                batch.upsert(&dropped, "a", "1").unwrap();
-                assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
-                table(&store).insert("kept", "1").unwrap();
-                store.close().unwrap();
-                let store = open(&path, durability);
-                assert_eq!(
-                    table(&store).iter().unwrap().collect::<Vec<_>>(),
-                    [(b"kept".to_vec(), b"1".to_vec())]
-                );
-                let new = store.find_table("dropped").unwrap();
-                let new = new.map(|table| table.iter().unwrap().collect::<Vec<_>>());
-                assert_eq!(new, again.then(|| vec![(b"new".to_vec(), b"1".to_vec())]));
-            }
-        }
-    }
-}
-
-/// The same where the table is dropped while another thread is in such a call.
 #[test]
 fn a_table_may_be_dropped_while_others_write_to_it() {
     for durability in LOGGED {
@@ -121,7 +66,6 @@ fn a_table_may_be_dropped_while_others_write_to_it() {
     }
 }
 
-/// What an `alter_many` had written before it met an error waited in memory for the next write.
 #[test]
 fn what_was_written_before_an_error_is_as_safe_as_any_write() {
     let (_folder, path) = folder();
@@ -141,7 +85,6 @@ fn what_was_written_before_an_error_is_as_safe_as_any_write() {
 
 // --- one writer
 
-/// The lock went by the name of the file, so that a second writer got in by another name of it.
 #[test]
 fn no_second_writer_gets_in_by_another_name() {
     for durability in ALL {
@@ -173,7 +116,6 @@ fn no_second_writer_gets_in_by_another_name() {
     }
 }
 
-/// What takes the file's place in a compaction is locked before it does.
 #[test]
 fn a_file_stays_locked_while_it_is_written_anew() {
     let (_folder, path) = folder();
@@ -197,7 +139,6 @@ fn a_file_stays_locked_while_it_is_written_anew() {
     assert_eq!(pairs(&path), 50);
 }
 
-/// Readers look whether there is a writer. A writer that came at that moment was told that the file was in use.
 #[test]
 fn readers_keep_no_writer_out() {
     let (_folder, path) = folder();
@@ -218,7 +159,6 @@ fn readers_keep_no_writer_out() {
     });
 }
 
-/// After a close the object that was left, a follower's too, kept a descriptor: the file's space, and its disk.
 #[test]
 fn a_store_that_is_closed_has_no_descriptor() {
     let (_folder, path) = folder();
@@ -243,7 +183,6 @@ fn a_store_that_is_closed_has_no_descriptor() {
 
 // --- nothing acknowledged is lost
 
-/// A failed `close` left a store in which nothing could be done, so that all it held was lost.
 #[test]
 fn a_store_that_cannot_be_closed_is_open_still() {
     let (folder, path) = folder();
@@ -263,7 +202,6 @@ fn a_store_that_cannot_be_closed_is_open_still() {
     assert_eq!(pairs(&path), 2);
 }
 
-/// A store whose file was removed went on to acknowledge what nobody could ever read again.
 #[test]
 fn a_store_whose_file_is_gone_says_so() {
     for (durability, replaced) in
@@ -295,7 +233,6 @@ fn a_store_whose_file_is_gone_says_so() {
 
 // --- files of others
 
-/// A link in the place of the new file led the store's bytes into whatever it named.
 #[test]
 fn no_link_that_somebody_planted_is_followed() {
     let (folder, path) = folder();
@@ -315,7 +252,6 @@ fn no_link_that_somebody_planted_is_followed() {
     assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
 }
 
-/// While a file of mode 0600 was written anew, everybody could read the new one.
 #[test]
 fn new_file_has_final_mode_before_any_data() {
     let (folder, path) = folder();
@@ -339,7 +275,6 @@ fn new_file_has_final_mode_before_any_data() {
     }
 }
 
-/// A pipe was replaced by a file, and who opened one for reading waited for ever. As root, so was `/dev/null`.
 #[test]
 fn what_is_no_regular_file_is_refused() {
     use std::os::unix::fs::FileTypeExt;
@@ -371,7 +306,6 @@ fn what_is_no_regular_file_is_refused() {
 
 // --- what users expect
 
-/// What a process that was killed in a compaction had left beside the file stayed there for ever.
 #[test]
 fn what_a_compaction_left_is_removed() {
     let (folder, path) = folder();
@@ -384,7 +318,6 @@ fn what_a_compaction_left_is_removed() {
     assert!(!left.exists());
 }
 
-/// `app.twx.new` was removed when `app.twx` was opened, even while another process had it open.
 #[test]
 fn opening_a_store_removes_no_other_one() {
     let (folder, path) = folder();
@@ -402,7 +335,6 @@ fn opening_a_store_removes_no_other_one() {
     assert!(!temporary.exists());
 }
 
-/// A store that is never saved leaves no file.
 #[test]
 fn a_store_that_was_not_saved_leaves_nothing() {
     let (folder, path) = folder();

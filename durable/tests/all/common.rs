@@ -52,7 +52,6 @@ pub(crate) fn tables_of(store: &Store) -> Tables {
     store.tables().unwrap().iter().map(content).collect()
 }
 
-/// What is in the folder.
 pub(crate) fn names(folder: &TempDir) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.collect();

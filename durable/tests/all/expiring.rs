@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use twindex_durable::twindex::{Change, IndexKind, TableOptions};
+use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{
-    AnyTable, Durability, Effect, Error, ExpiringTable, Options, Store, Ttl, Watched, load, twindex,
+    AnyTable, Durability, Effect, Error, ExpiringTable, Store, Ttl, Watched, load, twindex,
 };
 
-use crate::common::{ALL, LOGGED, folder, follower, open, open_by_hand, until};
+use crate::common::{ALL, folder, follower, open, open_by_hand, until};
 
 const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Sorted];
 /// A time in 2049, before which a store that goes by the system's clock removes nothing.
@@ -85,42 +85,6 @@ fn cursors_and_scans_of_many_leaves_pass_over_expired_pairs_both_ways() {
     assert_eq!(table.prefix("99").unwrap().collect::<Vec<_>>(), [(b"995".to_vec(), b"995".to_vec())]);
     assert_eq!(table.delete_range("1".."2").unwrap(), 10);
     assert_eq!(pairs(&table).len(), 90);
-}
-
-#[test]
-fn a_pair_keeps_its_deadline_until_a_write_or_touch_gives_another() {
-    let (table, hands, _store) = in_memory(IndexKind::Hash);
-    table.upsert("a", "1", MINUTE).unwrap();
-    hands.pass(MINUTE / 2);
-    assert_eq!(table.increment("a", 1, 9 * MINUTE).unwrap(), 2);
-    assert!(table.compare_and_swap("a", Some(b"2"), Some(b"3"), None).unwrap());
-    assert!(table.alter("a", None, |_| Change::Set(b"4".into())).unwrap());
-    assert_eq!(left(&table, "a"), Some(30_000));
-    assert!(table.touch("a", 2 * MINUTE).unwrap());
-    assert_eq!((left(&table, "a"), table.select("a").unwrap().unwrap()), (Some(120_000), b"4".to_vec()));
-    assert!(table.replace("a", "5", MINUTE).unwrap());
-    assert_eq!(left(&table, "a"), Some(60_000));
-    assert!(table.touch("a", None).unwrap());
-    assert_eq!(table.ttl("a").unwrap(), Ttl::Forever);
-    assert!(table.touch("a", Duration::from_nanos(1)).unwrap());
-    assert_eq!(left(&table, "a"), Some(1));
-    assert_eq!(table.increment("new", 1, MINUTE).unwrap(), 1);
-    assert_eq!(left(&table, "new"), Some(60_000));
-}
-
-#[test]
-fn a_time_to_live_of_zero_or_out_of_range_is_an_error_with_the_value() {
-    let (table, ..) = in_memory(IndexKind::Hash);
-    let long = twindex_durable::MAX_TTL + Duration::from_millis(1);
-    for ttl in [Duration::ZERO, long] {
-        let error = table.upsert("a", "1", ttl).unwrap_err();
-        assert!(matches!(error, Error::Ttl { given } if given == ttl), "{error}");
-        assert!(error.to_string().contains(&format!("{ttl:?}")));
-    }
-    assert!(table.is_empty());
-    table.upsert("a", "1", twindex_durable::MAX_TTL).unwrap();
-    table.upsert("b", "1", Duration::MAX).unwrap();
-    assert_eq!(table.ttl("b").unwrap(), Ttl::Forever);
 }
 
 #[test]
@@ -264,31 +228,6 @@ fn writes_remove_expired_pairs_in_bounded_steps() {
 }
 
 #[test]
-fn remove_expired_removes_up_to_the_limit_and_then_the_rest() {
-    for kind in KINDS {
-        let (_folder, path) = folder();
-        let store = open(&path, Durability::EverySec);
-        let hands = Hands::of(&store);
-        let table = store.expiring_table("t", kind).unwrap();
-        let pairs: Vec<_> = (0..5000_u32).map(|number| (number.to_be_bytes(), "v")).collect();
-        table.upsert_many(&pairs, MINUTE).unwrap();
-        table.upsert("stays", "v", None).unwrap();
-        assert_eq!(table.remove_expired(10).unwrap(), 0);
-        let before = store.position().unwrap();
-        hands.pass(MINUTE);
-        assert_eq!(table.remove_expired(10).unwrap(), 10);
-        assert_eq!(table.remove_expired(3000).unwrap(), 3000);
-        assert_eq!(table.remove_expired(usize::MAX).unwrap(), 1990);
-        assert_eq!(table.len(), 1);
-        let deletes = store.changes(before).unwrap().flat_map(|batch| batch.unwrap().changes);
-        assert_eq!(deletes.filter(|change| matches!(change.effect, Effect::Delete { .. })).count(), 5000);
-        store.close().unwrap();
-        let store = open(&path, Durability::EverySec);
-        assert_eq!(store.expiring_table("t", kind).unwrap().len(), 1);
-    }
-}
-
-#[test]
 fn the_thread_that_syncs_removes_expired_pairs_of_a_file_that_nobody_writes_to() {
     let (_folder, path) = folder();
     let make = open(&path, Durability::EverySec);
@@ -347,28 +286,6 @@ fn the_feed_has_values_without_deadlines_and_says_when_they_expire() {
 }
 
 #[test]
-fn a_snapshot_hides_what_had_expired_when_it_was_taken_and_nothing_more() {
-    for kind in KINDS {
-        let (table, hands, store) = in_memory(kind);
-        table.upsert("a", "1", MINUTE).unwrap();
-        table.upsert("b", "2", 2 * MINUTE).unwrap();
-        hands.pass(MINUTE);
-        let snapshot = store.snapshot().unwrap();
-        let seen = snapshot.expiring_table("t").unwrap();
-        hands.pass(2 * MINUTE);
-        assert_eq!(table.remove_expired(9).unwrap(), 2);
-        assert_eq!(seen.iter().collect::<Vec<_>>(), [(b"b".to_vec(), b"2".to_vec())]);
-        assert_eq!((seen.contains("a"), seen.ttl("b")), (false, Ttl::Left(MINUTE)));
-        let mut dump = Vec::new();
-        snapshot.dump(&mut dump).unwrap();
-        assert_eq!(
-            <twindex::Store as twindex_durable::Dump>::load(&mut dump.as_slice()).unwrap().tables()[0].len(),
-            2
-        );
-    }
-}
-
-#[test]
 fn what_a_transaction_wrote_is_removed_once_it_has_expired() {
     let (table, hands, store) = in_memory(IndexKind::Sorted);
     store
@@ -413,28 +330,5 @@ fn removal_never_takes_a_pair_that_another_thread_has_renewed() {
         let expected = table.len();
         store.close().unwrap();
         assert_eq!(open(&path, Durability::EverySec).expiring_table("t", kind).unwrap().len(), expected);
-    }
-}
-
-#[test]
-fn a_write_is_in_the_file_with_its_deadline_when_it_returns() {
-    for durability in LOGGED {
-        let (folder, path) = folder();
-        let store = Options::new().durability(durability).open(&path).unwrap();
-        let hands = Hands::of(&store);
-        let table = store.expiring_table("t", IndexKind::Hash).unwrap();
-        table.upsert("a", "1", MINUTE).unwrap();
-        assert!(table.touch("a", 3 * MINUTE).unwrap());
-        table.insert("b", "2", MINUTE).unwrap();
-        hands.pass(MINUTE);
-        assert!(table.insert("b", "3", MINUTE).unwrap());
-        // As after `kill -9`.
-        let copy = folder.path().join("copy.twx");
-        std::fs::copy(&path, &copy).unwrap();
-        let copy = open(&copy, durability);
-        hands.clone().set(&copy);
-        let copied = copy.expiring_table("t", IndexKind::Hash).unwrap();
-        assert_eq!(pairs(&copied), pairs(&table));
-        assert_eq!((left(&copied, "a"), left(&copied, "b")), (Some(120_000), Some(60_000)));
     }
 }

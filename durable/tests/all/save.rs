@@ -41,7 +41,6 @@ fn assert_io(error: &Error, kind: ErrorKind, path: &Path) {
 const OLD: &[(&str, &str)] = &[("ada", "1815")];
 const NEW: &[(&str, &str)] = &[("", ""), ("ada", "1852"), ("grace", "1906")];
 
-/// Whoever has the old file open goes on reading the old store: it is replaced, not overwritten.
 #[test]
 #[cfg(unix)]
 fn the_old_file_is_never_written_to() {
@@ -54,7 +53,6 @@ fn the_old_file_is_never_written_to() {
     assert_holds(&path, NEW);
 }
 
-/// At any moment the file holds one of the saved stores, whole.
 #[test]
 fn a_file_that_is_saved_again_and_again_always_loads() {
     let (folder, path) = folder();
@@ -91,7 +89,6 @@ fn errors_name_the_file() {
     }
 }
 
-/// The rename is refused, as late as saving can fail.
 #[test]
 #[cfg(unix)]
 fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
@@ -101,13 +98,4 @@ fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
     assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::IsADirectory, &path);
     assert_eq!(names(&folder), ["app.twx"]);
     assert_holds(&path.join("inside.twx"), OLD);
-}
-
-#[test]
-fn a_path_without_a_folder_is_in_the_current_one() {
-    let name = format!("twindex-save-test-{}.twx", std::process::id());
-    save(&store_of(NEW), &name).unwrap();
-    let found = load(&name).map(|store| store.tables().len());
-    fs::remove_file(&name).unwrap();
-    assert_eq!(found.unwrap(), 2);
 }

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tempfile::tempdir;
@@ -128,56 +127,6 @@ fn a_closed_store_is_neither_read_nor_written() {
 }
 
 #[test]
-fn a_file_in_use_is_opened_for_reading_as_it_is() {
-    let (_folder, path, store, users) = file("users", Durability::EverySec);
-    users.insert("ada", "1815").unwrap();
-    let reader = follower(&path);
-    users.insert("bob", "1900").unwrap();
-    let found = reader.table("users", IndexKind::Hash).unwrap();
-    assert!(found.contains("ada").unwrap() && !found.contains("bob").unwrap());
-    let error = found.insert("x", "").unwrap_err();
-    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
-    assert!(matches!(reader.save(), Err(Error::ReadOnly { .. })));
-    assert!(matches!(reader.table("new", IndexKind::Hash), Err(Error::ReadOnly { .. })));
-    reader.close().unwrap();
-    store.close().unwrap();
-}
-
-/// A record that is only half copied when it is read is neither damaged nor torn.
-#[test]
-fn a_file_is_read_while_it_is_written() {
-    for durability in LOGGED {
-        let (_folder, path) = folder();
-        let store = open_by_hand(&path, durability);
-        let table = store.table("t", IndexKind::Sorted).unwrap();
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for number in 0..15_000_u32 {
-                    if done.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    table.insert(number.to_be_bytes(), vec![7; number as usize % 1100 / 2]).unwrap();
-                    if number % 100 == 0 {
-                        store.flush().unwrap();
-                    }
-                }
-            });
-            let mut seen = 0;
-            for _ in 0..20 {
-                let reader = follower(&path);
-                let found = reader.find_table("t").unwrap().map_or(0, |table| table.len());
-                assert!(found >= seen, "{durability}: {found} pairs after {seen}");
-                assert_eq!(reader.torn(), None, "{durability}");
-                seen = found;
-            }
-            done.store(true, Ordering::Relaxed);
-        });
-    }
-}
-
-/// Only a writer can tell, and as long as there is one, what is not whole is on its way.
-#[test]
 fn an_end_that_is_not_whole_is_torn_once_nobody_writes_to_it() {
     let (_folder, path) = folder();
     let store = open(&path, Durability::EverySec);
@@ -252,7 +201,6 @@ fn a_dump_without_a_log_is_opened_with_one() {
     assert_eq!(open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().len(), 2);
 }
 
-/// A table is what its creator made it, in the log, in the dump and whoever opens it.
 #[test]
 fn a_table_keeps_its_codecs_in_the_file() {
     let (_folder, path) = folder();
@@ -273,7 +221,6 @@ fn a_table_keeps_its_codecs_in_the_file() {
     }
 }
 
-/// Nothing is logged where nothing was made.
 #[test]
 fn a_table_that_is_not_to_be_created_is_not() {
     let (_folder, path) = folder();
@@ -318,8 +265,56 @@ fn a_file_is_smaller_once_it_is_compacted() {
     }
 }
 
-/// Where a file is written anew the disk may still have records of the old one behind its end. Their checksums begin with
-/// another salt, so they are never taken for the new one's.
+#[test]
+fn every_way_to_read_a_file_finds_what_was_written() {
+    for (index, limit) in [(IndexKind::Hash, None), (IndexKind::Sorted, Some(1 << 30))] {
+        let (folder, path) = folder();
+        let options = || limit.into_iter().fold(Options::new().compact_by_hand(true), Options::memory_limit);
+        let store = options().open(&path).unwrap();
+        let key = |number: u32| number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+        let write = |round: u8| {
+            let table = store.table("t", index).unwrap();
+            // More than a group of the log that is replayed at once, keys of every length, and a value that is longer.
+            for numbers in (0..12_000).collect::<Vec<u32>>().chunks(1000) {
+                let pairs: Vec<_> =
+                    numbers.iter().map(|&n| (key(n), vec![round; n as usize % 120])).collect();
+                table.upsert_many(&pairs).unwrap();
+            }
+            table.delete_many(&(0..6_000).map(|number| key(number * 2)).collect::<Vec<_>>()).unwrap();
+            for length in [0, 1, 7, 9, 300, 5_000, MAX_KEY_BYTES - 1, MAX_KEY_BYTES] {
+                table.upsert(vec![b'k'; length], vec![round; 9 << 20 >> (length % 8)]).unwrap();
+            }
+            for number in 0..200 {
+                let table = store.table(&format!("table {number}"), index).unwrap();
+                table.upsert([round], "v").unwrap();
+                if number % 7 == 0 {
+                    table.clear().unwrap();
+                }
+            }
+        };
+        let reads = |path: &std::path::Path, what: &str| {
+            let expected = tables_of(&store);
+            assert!(tables_of(&twindex_durable::load(path).unwrap().into()) == expected, "{what}: loaded");
+            assert!(tables_of(&options().read_only(true).open(path).unwrap()) == expected, "{what}: read");
+            assert_eq!(twindex_durable::check(path, |_| {}).unwrap().damage, [], "{what}");
+            let saved = path.with_extension("saved");
+            twindex_durable::recover(path, &saved, |_| {}).unwrap();
+            assert!(
+                tables_of(&twindex_durable::load(&saved).unwrap().into()) == expected,
+                "{what}: recovered"
+            );
+            fs::remove_file(saved).unwrap();
+        };
+        let killed = folder.path().join("killed.twx");
+        write(1);
+        fs::copy(&path, &killed).unwrap();
+        reads(&killed, "killed");
+        store.compact().unwrap();
+        write(2);
+        reads(&path, "compacted");
+    }
+}
+
 #[test]
 fn every_file_has_a_salt_of_its_own() {
     let (_folder, path) = folder();
@@ -330,68 +325,6 @@ fn every_file_has_a_salt_of_its_own() {
     assert_ne!(salt(), first);
 }
 
-/// Writers go on all the while, and what they wrote is there.
-#[test]
-fn compaction_loses_nothing_that_is_written_meanwhile() {
-    for durability in LOGGED {
-        let (_folder, path) = folder();
-        let store = open(&path, durability);
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for writer in 0..3_u8 {
-                let (store, done) = (&store, &done);
-                scope.spawn(move || {
-                    let table = store.table(["a", "b"][usize::from(writer % 2)], IndexKind::Sorted).unwrap();
-                    for number in 0_u32.. {
-                        if done.load(Ordering::Relaxed) {
-                            break;
-                        }
-                        let key = [[writer].as_slice(), &(number % 1000).to_be_bytes()].concat();
-                        table.upsert(&key, number.to_string()).unwrap();
-                        if number % 7 == 0 {
-                            table.delete(&key).unwrap();
-                        }
-                        if number % 501 == 500 {
-                            let extra = format!("extra {writer}");
-                            store.table(&extra, IndexKind::Hash).unwrap().increment("n", 1).unwrap();
-                            if number % 3 == 0 {
-                                store.drop_table(&extra).unwrap();
-                            }
-                        }
-                    }
-                });
-            }
-            for _ in 0..15 {
-                store.compact().unwrap();
-            }
-            done.store(true, Ordering::Relaxed);
-        });
-        let expected = tables_of(&store);
-        store.close().unwrap();
-        assert!(tables_of(&open(&path, durability)) == expected, "{durability}");
-    }
-}
-
-#[test]
-fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
-    let (_folder, path, store, table) = file("t", Durability::EverySec);
-    let value = vec![7; 60_000];
-    let mut written = 0_u64;
-    while store.stats().compactions == 0 {
-        table.upsert("a", &value).unwrap();
-        written += 60_000;
-        assert!(written < 2 << 30, "{:?}", store.stats());
-    }
-    assert_eq!(store.stats().compaction_error, None);
-    store.close().unwrap();
-    assert!(fs::metadata(&path).unwrap().len() < written);
-    assert_eq!(
-        open(&path, Durability::None).table("t", IndexKind::Hash).unwrap().select("a").unwrap().unwrap(),
-        value
-    );
-}
-
-/// Some pairs of the group fit, and the caller cannot tell which; memory and file must agree all the same.
 #[test]
 fn pairs_that_fit_before_one_that_does_not_are_kept() {
     let (_folder, path, store, table) = file("t", Durability::EverySec);
@@ -413,8 +346,11 @@ fn wrong_arguments_change_nothing() {
     let error = table.insert(&long, "").unwrap_err();
     assert!(error.to_string().contains("65536"), "{error}");
     let other = Store::new().table("other", IndexKind::Hash).unwrap();
-    let error = store.batch().insert(&other, "a", "").unwrap_err();
-    assert!(matches!(&error, Error::ForeignTable { table } if table == "other"), "{error}");
+    let refused = [store.batch().insert(&other, "a", ""), store.batch().expect(&other, "a", None)];
+    for error in refused.map(Result::unwrap_err) {
+        assert!(matches!(&error, Error::ForeignTable { table } if table == "other"), "{error}");
+    }
+    assert_eq!(store.batch().expect(&table, &long, None).unwrap_err().code(), "TWINDEX_KEY_TOO_LONG");
     assert!(matches!(Store::new().save(), Err(Error::NoFile)));
     let error = "sometimes".parse::<Durability>().unwrap_err();
     assert!(error.to_string().contains("sometimes") && error.to_string().contains("everysec"), "{error}");
@@ -436,8 +372,6 @@ impl AsRef<[u8]> for Fickle<'_> {
     }
 }
 
-/// A batch once asked for each key again to log it. If it was another one then, that was in the log and not the one in
-/// memory, and if it was too long, the file could not be opened any more.
 #[test]
 fn the_log_has_what_memory_has_even_of_keys_that_change() {
     let long = vec![b'k'; MAX_KEY_BYTES + 1];
@@ -475,7 +409,6 @@ impl Drop for Last {
     }
 }
 
-/// A record is made in memory of the thread's own. Where that was gone already, a write once ended the process.
 #[test]
 fn a_thread_may_write_as_it_ends() {
     for durability in LOGGED {
@@ -508,8 +441,6 @@ fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
     assert_eq!(loaded.memory_limit(), Some(64 << 20));
 }
 
-/// Two threads load a file. One of them once waited for the other, which waited for it, where a table began while
-/// pairs of the one before were still on their way.
 #[test]
 fn a_file_of_many_tables_is_loaded_by_several_threads() {
     let (_folder, path) = folder();
@@ -527,7 +458,6 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
     }
 }
 
-/// It would go on in a file that has no name any more, and all that is written later would be lost.
 #[test]
 fn a_file_in_use_is_not_replaced_under_its_store() {
     let (_folder, path, store, table) = file("t", Durability::EverySec);
@@ -556,8 +486,6 @@ fn stats_tell_of_the_file() {
     assert!(Store::new().stats().path.is_none());
 }
 
-/// A store that had reached its memory limit was refused by that limit when it was opened again: loaded pairs took some more. So
-/// were followers, for ever, and all others that read the file.
 #[test]
 fn a_file_opens_under_the_limit_of_its_writer() {
     const LIMIT: usize = 1 << 20;

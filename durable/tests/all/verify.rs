@@ -68,8 +68,6 @@ fn a_whole_file_has_no_damage() {
     assert_eq!(common(&twindex_durable::load(&to).unwrap(), &store), 1450);
 }
 
-/// Wherever one byte is damaged, check finds it, nothing opens the file as if it were whole, and no more than a
-/// record or two is lost.
 #[test]
 fn one_damaged_byte_is_found_and_costs_little() {
     let (folder, path, store) = file();
@@ -101,20 +99,6 @@ fn one_damaged_byte_is_found_and_costs_little() {
     }
 }
 
-#[test]
-fn pairs_whose_table_is_lost_are_saved() {
-    let (folder, path, _store) = file();
-    let mut bytes = fs::read(&path).unwrap();
-    // The first record, which is the table "log".
-    bytes[30] ^= 1;
-    fs::write(&path, &bytes).unwrap();
-    let to = folder.path().join("new.twx");
-    let recovery = recover(&path, &to, |_| {}).unwrap();
-    let lost = recovery.tables.iter().find(|(name, ..)| name.starts_with("recovered ")).unwrap();
-    assert_eq!((lost.1, lost.2), (IndexKind::Sorted, 750));
-}
-
-/// They were once lost where a table was called what theirs was to be called, as in a file that was saved before.
 #[test]
 fn pairs_whose_table_is_lost_are_saved_beside_those_of_an_earlier_recovery() {
     let (folder, path) = folder();
@@ -150,7 +134,6 @@ fn a_file_that_is_there_is_not_written_over() {
     assert_eq!(fs::read_to_string(&to).unwrap(), "notes");
 }
 
-/// It was a new store to `open` and `check`, and corrupt to `recover` and `load`.
 #[test]
 fn an_empty_file_is_an_empty_store() {
     let (folder, path) = folder();
