@@ -12,7 +12,7 @@ use crate::packages::{CRATES, PLATFORMS, Platform, check_npm, copy, crates, file
 use crate::run::{Log, command};
 use crate::setup::{npm, npm_ci, output, require, require_wasm};
 use crate::steps::{Failed, Steps};
-use crate::suite::{Packages, component, install};
+use crate::suite::{component, install_npm, install_wheels};
 use crate::workspace::Workspace;
 
 /// The npm packages with native modules: where each is, and the crate of its module.
@@ -100,7 +100,12 @@ impl Dist {
             };
             let (wasm, npm): (Vec<_>, _) =
                 of("", ".tgz").into_iter().partition(|path| name(path).contains("twindex-wasm"));
-            install(&Packages { wheels: of("", ".whl"), npm, wasm }, workspace, steps);
+            install_wheels(&of("", ".whl"), workspace, steps);
+            for (package, host, files) in [("twindex", "Node", npm), ("twindex-wasm", "WebAssembly", wasm)] {
+                if !files.is_empty() {
+                    install_npm(package, host, &files, workspace, steps);
+                }
+            }
         }
         Ok(())
     }

@@ -74,10 +74,11 @@ engine: thread sanitizer | . | RUSTFLAGS='{--cfg twindex_tiny|} --cfg twindex_pl
      --package=twindex --test=threads
 engine: Miri | . | miri:cargo miri test --locked --package=twindex {--test=all -- contract::|--test=all -- \
      cursors::|--test=all -- model::|--test=all -- memory::|--test=all -- batches::|--test=threads}
+engine: Miri of threads, tiny constants | . | RUSTFLAGS='--cfg twindex_tiny' miri:cargo miri test --locked --package=twindex --test=threads
 cache: models | cache/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=20 cargo test --release --locked --test=cache
 cache: address sanitizer | . | RUSTFLAGS='--cfg twindex_check' asan:cargo test --locked --package=twindex-cache --tests
 cache: thread sanitizer | . | RUSTFLAGS='--cfg twindex_plain_fences' tsan:cargo test --locked --package=twindex-cache --tests
-cache: Miri | . | miri:cargo miri test --locked --package=twindex-cache --test=all -- {model|threads|saving}::
+cache: Miri | . | RUSTFLAGS='{--cfg twindex_tiny|}' miri:cargo miri test --locked --package=twindex-cache --test=all -- {model|threads|saving}::
 codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
 durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
 durable: money that moves | . | TWINDEX_STRESS=2000 cargo test --profile=soak --package=twindex-durable --test=all -- \
@@ -95,6 +96,9 @@ python: a frozen program | . | rm -rf {target}/frozen && python3 -m venv {target
      {root}/bindings/python/tests/frozen.py && {target}/frozen/frozen/frozen {target}/frozen/app.twx
 node: attacks and wrong arguments | bindings/node | TWINDEX_STRESS=10 node --expose-gc --test \
      test/{random-arguments|arguments|snapshots-node}.test.js
+python: the cluster package for free-threaded Python | . | PYO3_CONFIG_FILE={root}/xtask/free-threaded.txt \
+     CARGO_TARGET_DIR={target}/free-threaded cargo clippy --locked --package=twindex-cluster-python -- --deny=warnings
+benches: clippy of the peers | benches/peers | CARGO_TARGET_DIR={target} cargo clippy --locked --all-targets -- --deny=warnings
 benches: a quick run | . | cargo xtask bench --quick
 dist: the other platforms of Linux | . | cargo xtask dist --quick --target \
      {aarch64-unknown-linux-gnu|x86_64-unknown-linux-musl|aarch64-unknown-linux-musl}

@@ -17,13 +17,6 @@ use crate::workspace::Workspace;
 /// The most lines that a first example may have.
 const LINES: usize = 10;
 
-/// One downloads these for a platform.
-pub(crate) struct Packages {
-    pub(crate) wheels: Vec<PathBuf>,
-    pub(crate) npm: Vec<PathBuf>,
-    pub(crate) wasm: Vec<PathBuf>,
-}
-
 /// Each test of the vectors, and what it reads.
 const PYTHON_VECTORS: [&str; 3] =
     ["bindings/python/tests/test_vectors.py", "bindings/python/tests/support.py", "conformance/vectors.json"];
@@ -31,25 +24,31 @@ const NODE_VECTORS: [&str; 3] =
     ["bindings/node/test/vectors.test.js", "conformance/vectors.js", "conformance/vectors.json"];
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
-    let built: Job<'_> = Box::new(|steps| {
-        let wheel = suite.python(steps)?.to_owned();
+    let wheel: Job<'_> = Box::new(|steps| {
+        let wheels = &[suite.python(steps)?.to_owned()];
+        install_wheels(wheels, suite, steps);
+        Ok(())
+    });
+    let native: Job<'_> = Box::new(|steps| {
         suite.node(steps)?;
-        suite.wasm(steps)?;
-        let packages = steps.must("dist: npm packages", |log| {
-            let (native, wasm) =
-                (suite.empty_folder("dist-test/native")?, suite.empty_folder("dist-test/wasm")?);
-            packages::pack(suite, "bindings/node", &[], &native, log)?;
-            log.run(npm(&suite.path("wasm/npm"), &["pack", "--pack-destination"]).arg(&wasm))?;
-            for folder in [&native, &wasm] {
-                packages::check_npm(suite, folder, log)?;
-            }
-            Ok(Packages {
-                wheels: vec![wheel],
-                npm: packages::files(&native, "")?,
-                wasm: packages::files(&wasm, "")?,
-            })
+        let files = steps.must("dist: npm package", |log| {
+            let folder = suite.empty_folder("dist-test/native")?;
+            packages::pack(suite, "bindings/node", &[], &folder, log)?;
+            packages::check_npm(suite, &folder, log)?;
+            packages::files(&folder, "")
         })?;
-        install(&packages, suite, steps);
+        install_npm("twindex", "Node", &files, suite, steps);
+        Ok(())
+    });
+    let wasm: Job<'_> = Box::new(|steps| {
+        suite.wasm(steps)?;
+        let files = steps.must("dist: npm package for WebAssembly", |log| {
+            let folder = suite.empty_folder("dist-test/wasm")?;
+            log.run(npm(&suite.path("wasm/npm"), &["pack", "--pack-destination"]).arg(&folder))?;
+            packages::check_npm(suite, &folder, log)?;
+            packages::files(&folder, "")
+        })?;
+        install_npm("twindex-wasm", "WebAssembly", &files, suite, steps);
         Ok(())
     });
     let crates = checks(|steps| {
@@ -70,7 +69,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
             )
         });
     });
-    vec![built, crates]
+    vec![wheel, native, wasm, crates]
 }
 
 /// Follows the README from a clean copy of the checkout, with every package built as a reader builds it.
@@ -124,40 +123,42 @@ fn example_in(readme: &str, host: &str, install: &str) -> Result<String> {
     Ok(format!("{program}\n"))
 }
 
-/// Steps that rest on the packages alone.
-pub(crate) fn install(packages: &Packages, workspace: &Workspace, steps: &mut Steps) {
+/// Steps that rest on the wheels alone.
+pub(crate) fn install_wheels(wheels: &[PathBuf], workspace: &Workspace, steps: &mut Steps) {
     for interpreter in Interpreter::all() {
         let name = format!("dist: install in Python {}", interpreter.version);
-        steps.check(&name, |log| in_python(&interpreter, &packages.wheels, workspace, log));
+        steps.check(&name, |log| in_python(&interpreter, wheels, workspace, log));
     }
-    for (package, files, host) in
-        [("twindex", &packages.npm, "Node"), ("twindex-wasm", &packages.wasm, "WebAssembly")]
-    {
-        if files.is_empty() {
-            continue;
-        }
-        let name = format!("dist: install {package}");
-        let Ok(folder) = steps.must(&name, |log| project(package, files, host, workspace, log)) else {
-            continue;
-        };
-        let run = |program: &str, runtime: Runtime, log: &mut Log| {
-            // The vectors take Deno half a minute.
-            let files: &[_] =
-                if runtime == Runtime::Deno { &["example.mjs"] } else { &["example.mjs", NODE_VECTORS[0]] };
-            for file in files {
-                let is_test = *file == NODE_VECTORS[0];
-                let mut run = command(program, &folder);
-                run.args(runtime.words(is_test)).arg(folder.join(file)).env("DENO_NO_UPDATE_CHECK", "1");
-                log.run(without_rust(&mut run))?;
+}
+
+/// Steps that rest on the files of an npm package alone; `host` is its section of the README.
+pub(crate) fn install_npm(
+    package: &str,
+    host: &str,
+    files: &[PathBuf],
+    workspace: &Workspace,
+    steps: &mut Steps,
+) {
+    let name = format!("dist: install {package}");
+    let Ok(folder) = steps.must(&name, |log| project(package, files, host, workspace, log)) else { return };
+    let run = |program: &str, runtime: Runtime, log: &mut Log| {
+        for file in ["example.mjs", NODE_VECTORS[0]] {
+            let is_test = file == NODE_VECTORS[0];
+            // They take Deno half a minute, and it runs those of the checkout.
+            if is_test && runtime == Runtime::Deno {
+                continue;
             }
-            Ok(())
-        };
-        steps.check(&format!("dist: {package} in Node"), |log| run("node", Runtime::Node, log));
-        for runtime in Runtime::ALL {
-            steps.check(&format!("dist: {package} in npm's {}", runtime.name()), |log| {
-                run(&runtime.find(workspace, log)?, runtime, log)
-            });
+            let mut run = command(program, &folder);
+            run.args(runtime.words(is_test)).arg(folder.join(file)).env("DENO_NO_UPDATE_CHECK", "1");
+            log.run(without_rust(&mut run))?;
         }
+        Ok(())
+    };
+    steps.check(&format!("dist: {package} in Node"), |log| run("node", Runtime::Node, log));
+    for runtime in Runtime::ALL {
+        steps.check(&format!("dist: {package} in npm's {}", runtime.name()), |log| {
+            run(&runtime.find(workspace, log)?, runtime, log)
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::ValueEnum;
 
-pub(crate) use self::install::{Packages, install, reader};
+pub(crate) use self::install::{install_npm, install_wheels, reader};
 pub(crate) use self::rooms::pytest_under;
 pub(crate) use self::shared::{Suite, component};
 use crate::run::Limits;
@@ -31,6 +31,8 @@ pub(crate) enum Room {
     Engine,
     /// wasm/ and examples/browser/
     Wasm,
+    /// What is published, installed where nothing else is, and the README's examples with it
+    Dist,
     /// benches/
     Benches,
     /// cli/
@@ -45,8 +47,6 @@ pub(crate) enum Room {
     Cluster,
     /// examples/rust/, examples/go/ and examples/java/
     Examples,
-    /// What is published, installed where nothing else is, and the README's examples with it
-    Dist,
     /// docs/, as a site
     Docs,
     /// xtask/
