@@ -51,6 +51,9 @@ TYPES: dict[str, dict[str, list[str]]] = {
 def rust(files: list[Path], name: str) -> set[str]:
     """The public functions of a type, those of macros included, but for hidden ones."""
     names = set()
+    texts = "".join(file.read_text("utf-8") for file in files)
+    macros = dict(re.findall(r"(?ms)^macro_rules! (\w+) \{\n(.*?)^\}", texts))
+    used = re.findall(rf"(?m)^(\w+)!\({name}\b", texts)
     for file in files:
         if file.name in {"blocking.rs", "typed.rs"}:
             continue
@@ -59,10 +62,11 @@ def rust(files: list[Path], name: str) -> set[str]:
         )
         for block in re.findall(rf"(?ms)^impl {name} \{{\n(.*?)^\}}", text):
             names.update(re.findall(r"(?m)^    pub (?:const )?(?:async )?fn (\w+)", block))
-        if macro := {"SnapshotTable": "reading_verbs", "ExpiringTable": "reads"}.get(name):
+            used += re.findall(r"(?m)^    (\w+)!\(", block)
+        if macro := {"SnapshotTable": "reading_verbs", "Options": "options"}.get(name):
             for block in re.findall(rf"(?ms)^{macro}! \{{\n(.*?)^\}}", text):
-                names.update(re.findall(r"(?m)^    (\w+)(?:\[|\()", block))
-    return names
+                names.update(re.findall(r"(?m)^    (\w+)[\[(:]", block))
+    return names.union(*(re.findall(r"pub fn (\w+)", macros.get(macro, "")) for macro in used))
 
 
 @cache
