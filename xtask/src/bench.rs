@@ -61,63 +61,54 @@ pub(crate) struct Options {
 /// What measures, where, the command of what the last build made, and how it is built: the engine beside what std has, which is
 /// quick to build; all peers; the packages; the module, called from outside for each pair; a program in WebAssembly with the engine in
 /// it, under Python's wasmtime and in Node; clusters.
-const HOSTS: [(&str, &str, &str, &str); 11] = [
-    (
-        "rust",
-        "",
-        "{target}/{profile}/twindex-benches",
-        "cargo build --locked --release --package=twindex-benches",
-    ),
-    (
-        "peers",
-        "",
-        "{target}/{profile}/twindex-peers",
-        "CARGO_TARGET_DIR={target} cargo build --locked --release --manifest-path=benches/peers/Cargo.toml",
-    ),
-    ("python", "bindings/python", "venv:python bench.py", RIVALS_AND_OURS),
-    ("node", "bindings/node", "node bench.mjs", "npm ci && npm run build"),
-    ("wasm-node", "wasm/npm", "node bench.mjs", "npm ci && npm run build"),
-    (
-        "wasmtime",
-        "wasm/npm",
-        "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --",
-        "npm ci && npm run build && cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime",
-    ),
-    ("inside", "wasm/benches", "venv-wasm:python inside.py {guest}", GUEST),
-    ("inside-node", "wasm/benches", "node inside.mjs {guest}", GUEST),
-    (
-        "cluster",
-        "",
-        "{target}/{profile}/twindex-cluster-bench",
-        "cargo build --locked --release --package=twindex-cluster-bench",
-    ),
-    ("cluster-python", "bindings/python-cluster", "venv:python bench.py", RIVALS_AND_OURS),
-    ("cluster-node", "bindings/node-cluster", "node bench.mjs", "npm ci ../node && npm run build"),
-];
+const HOSTS: &str = "
+rust | . | {target}/{profile}/twindex-benches | cargo build --locked --release --package=twindex-benches
+peers | . | {target}/{profile}/twindex-peers | CARGO_TARGET_DIR={target} cargo build --locked --release \
+     --manifest-path=benches/peers/Cargo.toml
+python | bindings/python | venv:python bench.py | {rivals} && {ours} .
+node | bindings/node | node bench.mjs | npm ci && npm run build
+wasm-node | wasm/npm | node bench.mjs | npm ci && npm run build
+wasmtime | wasm/npm | cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime -- | npm ci && \
+     npm run build && cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime
+inside | wasm/benches | venv-wasm:python inside.py {guest} | {inside}
+inside-node | wasm/benches | node inside.mjs {guest} | {inside}
+cluster | . | {target}/{profile}/twindex-cluster-bench | cargo build --locked --release --package=twindex-cluster-bench
+cluster-python | bindings/python-cluster | venv:python bench.py | {rivals} && {ours} ../python .
+cluster-node | bindings/node-cluster | node bench.mjs | npm ci ../node && npm run build
+";
 
-/// Both packages are made by the tools of the environment.
-const RIVALS_AND_OURS: &str = "venv:python -m pip install --constraint=../python/requirements-dev.txt cachebox cachetools \
-     lmdb maturin redis sortedcontainers && venv:python -m pip install --no-build-isolation --no-deps ../python .";
+/// What the words in braces stand for. Our Python packages are made by the tools of the environment.
+const WORDS: [(&str, &str); 4] = [
+    ("{guest}", "{target}/wasm32-unknown-unknown/release/twindex_bench_guest.wasm"),
+    ("{inside}", GUEST),
+    (
+        "{rivals}",
+        "venv:python -m pip install --constraint={root}/bindings/python/requirements-dev.txt cachebox cachetools lmdb maturin \
+         redis sortedcontainers",
+    ),
+    ("{ours}", "venv:python -m pip install --no-build-isolation --no-deps"),
+];
 
 /// Builds the program for WebAssembly that measures inside, as the npm package's fast module is built, and installs what runs it.
 pub(crate) const GUEST: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-Ctarget-feature=+simd128 -Cno-vectorize-loops \
      -Cno-vectorize-slp' cargo build --release --package=twindex-bench-guest --target=wasm32-unknown-unknown && \
      venv-wasm:python -m pip install wasmtime==50.0.1";
 
-fn host(name: &str) -> Result<(&'static str, &'static str, &'static str)> {
-    let found = HOSTS.into_iter().find(|(host, ..)| *host == name);
-    found
-        .map(|(_, folder, program, build)| (folder, program, build))
-        .with_context(|| format!("there is no host {name}"))
+/// Where a host measures, by which program, and the lines that build it.
+fn host(name: &str) -> Result<[String; 3]> {
+    let mut rows = HOSTS.lines().map(|row| row.split(" | "));
+    let found = rows.find_map(|mut row| (row.next()? == name).then(|| row.collect::<Vec<_>>()));
+    let found = found.with_context(|| format!("there is no host {name}"))?;
+    let fill = |at: usize| WORDS.iter().fold(found[at].to_owned(), |line, (word, by)| line.replace(word, by));
+    Ok([0, 1, 2].map(fill))
 }
 
 fn program(name: &str, workspace: &Workspace, profile: &str) -> Result<Command> {
     if (name, profile) == ("wasmtime", "debug") {
         return Ok(workspace.command("", "cargo test {crates} --bench=wasmtime --"));
     }
-    let (folder, program, _) = host(name)?;
-    let guest = "{target}/wasm32-unknown-unknown/release/twindex_bench_guest.wasm";
-    Ok(workspace.command(folder, &program.replace("{profile}", profile).replace("{guest}", guest)))
+    let [folder, program, _] = host(name)?;
+    Ok(workspace.command(&folder, &program.replace("{profile}", profile)))
 }
 
 /// Sets up and builds what a host needs.
@@ -127,8 +118,8 @@ fn build(name: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) ->
         steps.must("set up: Rust for WebAssembly", require_wasm)?;
     }
     steps.must(&format!("build: {name}"), |log| {
-        let (folder, _, lines) = host(name)?;
-        workspace.run(folder, lines, if is_fast && !is_wasm { &FAST } else { &[] }, log)
+        let [folder, _, lines] = host(name)?;
+        workspace.run(&folder, &lines, if is_fast && !is_wasm { &FAST } else { &[] }, log)
     })?;
     if ["node", "cluster-node", "wasm-node"].contains(&name) {
         // Rivals have native code of their own, and none is needed for the others.
@@ -257,29 +248,29 @@ impl Bench<'_> {
                     if system.name.starts_with("redis") && missing("redis-server").is_some() {
                         continue;
                     }
-                    let records = self.measure(row, system, &words, log)?;
-                    count += records.len();
-                    self.write(row, system, &params, round, records)?;
+                    count += self.measure(row, system, &words, round, log)?;
                 }
             }
         }
         Ok(count)
     }
 
-    /// What one process prints.
+    /// Writes what one process prints; how many figures.
     fn measure(
         &self,
         row: &Row,
         system: &System,
         words: &[String],
+        round: u16,
         log: &mut Log,
-    ) -> Result<Vec<Map<String, Value>>> {
+    ) -> Result<usize> {
         let mut program = program(system.host, self.workspace, self.profile)?;
         if let Some(under) = &self.options.under {
             let mut command = self.workspace.command("", under);
             command.arg(program.get_program()).args(program.get_args());
             program = command;
         }
+        let params = params(words);
         let mut words = words.to_vec();
         let is_script = !["rust", "peers", "wasmtime"].contains(&system.host);
         if is_script && words[0] == "fill" {
@@ -291,18 +282,29 @@ impl Bench<'_> {
         }
         let keys = words.iter().position(|word| word == "{keys}");
         if let Some(at) = keys {
-            words[at] = self.keys(&params(&words)["pairs"], log)?;
+            words[at] = self.keys(&params["pairs"], log)?;
         }
         program.args(words).args(["--system", system.name]).args(&self.options.more);
         let printed = log.read(&mut program)?;
         let records = printed.lines().map(serde_json::from_str).collect::<Result<Vec<Map<_, _>>, _>>();
         let records = records.with_context(|| format!("{} printed {printed}", system.name))?;
-        for record in &records {
+        let mut out = std::fs::OpenOptions::new().append(true).open(&self.out)?;
+        let count = records.len();
+        for mut record in records {
             let is_sound = record["value"].as_f64().is_some_and(|value| value >= 0.0)
                 && ["system", "figure", "unit"].iter().all(|field| record[*field].is_string());
             ensure!(is_sound, "{}: {} printed an unsound record: {record:?}", row.name, system.name);
+            let mut all = json!(params);
+            if let (Some(all), Some(own)) = (all.as_object_mut(), record["params"].as_object_mut()) {
+                all.append(own);
+            }
+            let (host, build) = (system.host, self.build);
+            let more = json!({ "row": row.name, "about": row.about, "host": host, "round": round, "build": build,
+                "params": all });
+            record.extend(more.as_object().cloned().unwrap_or_default());
+            writeln!(out, "{}", Value::Object(record))?;
         }
-        Ok(records)
+        Ok(count)
     }
 
     /// The file of so many keys, which all hosts read.
@@ -314,29 +316,6 @@ impl Bench<'_> {
             log.run(rust.args(["keys", "--pairs", pairs, "--file"]).arg(&file))?;
         }
         Ok(file.to_string_lossy().into_owned())
-    }
-
-    fn write(
-        &self,
-        row: &Row,
-        system: &System,
-        params: &BTreeMap<String, String>,
-        round: u16,
-        records: Vec<Map<String, Value>>,
-    ) -> Result<()> {
-        let mut out = std::fs::OpenOptions::new().append(true).open(&self.out)?;
-        for mut record in records {
-            let mut all = json!(params);
-            if let (Some(all), Some(own)) = (all.as_object_mut(), record["params"].as_object_mut()) {
-                all.append(own);
-            }
-            let (host, build) = (system.host, self.build);
-            let more = json!({ "row": row.name, "about": row.about, "host": host, "round": round, "build": build,
-                "params": all });
-            record.extend(more.as_object().cloned().unwrap_or_default());
-            writeln!(out, "{}", Value::Object(record))?;
-        }
-        Ok(())
     }
 
     /// Has the script show what was measured.

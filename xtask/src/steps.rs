@@ -15,25 +15,26 @@ use crate::workspace::{Workspace, rows};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
-impl std::fmt::Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a step failed")
-    }
-}
-
-impl std::error::Error for Failed {}
-
 /// Why a step did not run: this machine lacks something that could not be set up. It is shown, and is no failure.
 #[derive(Debug)]
 pub(crate) struct NotRun(pub(crate) String);
 
-impl std::fmt::Display for NotRun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+macro_rules! errors {
+    ($($error:ident: |$this:ident| $text:expr;)*) => { $(
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $this = self;
+                f.write_str($text)
+            }
+        }
 
-impl std::error::Error for NotRun {}
+        impl std::error::Error for $error {}
+    )* };
+}
+errors! {
+    Failed: |_this| "a step failed";
+    NotRun: |this| &this.0;
+}
 
 /// Runs steps and remembers how they went. Clones share what they remember.
 #[derive(Clone)]
