@@ -10,9 +10,9 @@ use clap::Args;
 use crate::bench::FAST;
 use crate::packages::{CRATES, PLATFORMS, Platform, check_npm, copy, crates, files, name, pack};
 use crate::run::{Log, command};
-use crate::setup::{npm, npm_ci, output, require, require_wasm};
+use crate::setup::{output, require, require_wasm};
 use crate::steps::{Failed, Steps};
-use crate::suite::{component, install_npm, install_wheels};
+use crate::suite::{COMPONENT, install_npm, install_wheels};
 use crate::workspace::Workspace;
 
 /// The npm packages with native modules: where each is, and the crate of its module.
@@ -81,11 +81,9 @@ impl Dist {
         if !natives_only {
             steps.must("dist: crates", |log| self.crates(log))?;
             steps.must("dist: Python sources", |log| {
-                for package in ["bindings/python", "bindings/python-cluster"] {
-                    let mut maturin = workspace.command(package, "venv-dist:maturin sdist --out");
-                    log.run(maturin.arg(&self.folder))?;
-                }
-                Ok(())
+                ["bindings/python", "bindings/python-cluster"].iter().try_for_each(|package| {
+                    workspace.run(package, "venv-dist:maturin sdist --out {target}/dist", &[], log)
+                })
             })?;
             steps.must("dist: Rust for WebAssembly", require_wasm)?;
             steps.must("dist: WebAssembly", |log| self.wasm(log))?;
@@ -209,10 +207,10 @@ impl Dist {
     /// As `cargo publish` would upload them: each is compiled from what is in it.
     fn crates(&self, log: &mut Log) -> Result<()> {
         let quick = if self.quick { " --no-verify" } else { "" };
-        log.run(&mut self.workspace.command("", &crates(&format!("cargo package --locked{quick}"))))?;
+        let package = crates(&format!("cargo package --locked{quick}"));
         // This asks more of their manifests, but keeps no files.
         let publish = crates("cargo publish --dry-run --no-verify --locked");
-        log.run(&mut self.workspace.command("", &publish))?;
+        self.workspace.run("", &format!("{package} && {publish}"), &[], log)?;
         for name in CRATES {
             let file = format!("{name}-{VERSION}.crate");
             copy(&self.workspace.target("package").join(&file), &self.folder.join(&file))?;
@@ -222,14 +220,12 @@ impl Dist {
 
     /// The npm package, the modules and the component.
     fn wasm(&self, log: &mut Log) -> Result<()> {
-        let package = &self.workspace.path("wasm/npm");
-        npm_ci(package, log)?;
-        log.run(&mut self.paced(npm(package, &["run", "build"])))?;
-        log.run(npm(package, &["pack", "--pack-destination"]).arg(&self.folder))?;
+        let pace: &[_] = if self.quick { &FAST } else { &[] };
+        let package = "npm ci && npm run build && npm pack --pack-destination {target}/dist";
+        self.workspace.run("wasm/npm", &format!("{package} && {COMPONENT}"), pace, log)?;
         for module in ["twindex.wasm", "twindex.caches.wasm", "twindex.files.wasm", "twindex.fast.wasm"] {
-            copy(&package.join(module), &self.folder.join(module))?;
+            copy(&self.workspace.path("wasm/npm").join(module), &self.folder.join(module))?;
         }
-        log.run(&mut self.paced(component(&self.workspace, false)))?;
         let made = self.workspace.target("wasm32-unknown-unknown/release/twindex_component.wasm");
         copy(&made, &self.folder.join("twindex.component.wasm"))
     }

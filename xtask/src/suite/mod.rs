@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 pub(crate) use self::install::{install_npm, install_wheels, reader};
 pub(crate) use self::rooms::pytest_under;
-pub(crate) use self::shared::{Suite, component};
+pub(crate) use self::shared::{COMPONENT, Suite};
 use crate::run::Limits;
 use crate::setup::require;
 use crate::steps::{Job, Steps};

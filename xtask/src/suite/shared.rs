@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
@@ -102,7 +101,10 @@ impl Suite {
         self.wasm_target(steps)?;
         *self.wasm.get_or_init(|| {
             steps.must("wasm: build", |log| self.run("wasm/npm", "npm ci && npm run build", &[], log))?;
-            steps.must("wasm: build of the component", |log| log.run(&mut component(self, true)))
+            steps.must("wasm: build of the component", |log| {
+                let guests = "--package=twindex-component-client --package=twindex-host-guest";
+                self.run("", &format!("{COMPONENT} {guests}"), &[], log)
+            })
         })
     }
 
@@ -120,15 +122,8 @@ impl Suite {
 }
 
 /// Builds the component. The toolchain's linker of components makes it without any import of WASI.
-pub(crate) fn component(workspace: &Workspace, with_guests: bool) -> Command {
-    let mut cargo = workspace.command("", "cargo build --release --package=twindex-component");
-    cargo.args(
-        ["--package=twindex-component-client", "--package=twindex-host-guest"].iter().filter(|_| with_guests),
-    );
-    cargo.args(["--target=wasm32-unknown-unknown", "--config"]);
-    cargo.arg("target.wasm32-unknown-unknown.linker='wasm-component-ld'");
-    cargo
-}
+pub(crate) const COMPONENT: &str = "cargo build --release --package=twindex-component --target=wasm32-unknown-unknown --config \
+     target.wasm32-unknown-unknown.linker=\"wasm-component-ld\"";
 
 /// The one file in `folder` whose name ends so.
 pub(super) fn only_file(folder: &Path, ending: &str) -> Result<PathBuf> {
