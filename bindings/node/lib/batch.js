@@ -1,8 +1,8 @@
 // Batches: writes that are done all or not at all.
 
+import { booleans } from './block.js'
 import { preventClone } from './clone.js'
 import { KEY, VALUE } from './crossing.js'
-import { booleans } from './many.js'
 import { native } from './native.js'
 import { checkDecimal } from './shared/amounts.js'
 import { makeError, typeError } from './shared/errors.js'

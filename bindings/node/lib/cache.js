@@ -1,16 +1,15 @@
 // Caches: pairs in a limit of memory, or so many, which may expire.
 
 import { deserialize, serialize } from 'node:v8'
-import { accessOf } from './access.js'
-import { takeAll, takeRows } from './block.js'
+import { booleans, stageKeys, stagePairs, takeAll, takeRows } from './block.js'
 import { preventClone } from './clone.js'
-import { crossing, utf8 } from './codecs.js'
+import { accessOf, crossing, utf8 } from './codecs.js'
 import { KEY, lengths, parseObject, VALUE } from './crossing.js'
 import { readPath } from './files.js'
 import { listen, openInbox, unlisten, woken } from './inbox.js'
-import { booleans, stageKeys, stagePairs } from './many.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
+import { walkCache } from './scan.js'
 import { checkDecimal } from './shared/amounts.js'
 import { CacheLike, readCache } from './shared/cache.js'
 import { labelledCodecs, labelOf, readCodecs } from './shared/codecs.js'
@@ -20,7 +19,6 @@ import { readCount, readOptions, readString } from './shared/options.js'
 import { readTtl, readWrite } from './shared/times.js'
 import { ownBytes, viewBytes } from './shared/views.js'
 import { later, tracking } from './tasks.js'
-import { walkCache } from './walk.js'
 
 const {
   compareAndSwap: nativeCompareAndSwap,

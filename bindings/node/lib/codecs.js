@@ -7,7 +7,7 @@
 //   keep(raw, region)     the item that the native half returned, as a copy
 //   read(raw, region)     what it returned, as the user sees it
 
-import { REGION_BYTES, regions } from './crossing.js'
+import { EXPECTED, KEY, REGION_BYTES, regions, VALUE } from './crossing.js'
 import { text as str } from './shared/codecs.js'
 import { lengthOf, ownBytes } from './shared/views.js'
 
@@ -54,3 +54,15 @@ function keepBytes(raw, region) {
 
 /** Strings, which need nothing done to them. */
 export const utf8 = { ...str, cross: same, keep: same, read: same }
+
+/** `select`, `swap` and `keep`, which is how a change reads, are the native half's. */
+export const accessOf = (handle, { keys, values }, { select, swap, keep = select }) => ({
+  of: (key) => keys.own(keys.toItem(key, 'key')),
+  select: (item) => values.read(select(handle, keys.cross(item, KEY)), VALUE),
+  keep: (item) => values.keep(keep(handle, keys.cross(item, KEY)), VALUE),
+  swap(item, seen, next) {
+    const cross = (given, region) => (given === undefined ? undefined : values.cross(given, region))
+    const expected = cross(seen, EXPECTED)
+    return swap(handle, keys.cross(item, KEY), expected, cross(next, VALUE))
+  },
+})

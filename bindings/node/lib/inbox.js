@@ -1,6 +1,6 @@
 // What threads have for this one: computations that they ended, changes of keys that are watched, and pairs that were evicted.
 
-import { takeSums } from './many.js'
+import { takeSums } from './block.js'
 import { native } from './native.js'
 
 /** What is to go on, by the number of a computation, or that of a watch as `numberOf` has it, and whether the process waits for it. */

@@ -11,13 +11,12 @@ import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './fi
 import { readNamed } from './named.js'
 import { native } from './native.js'
 import { checkOtherCopies } from './registry.js'
+import { openSnapshot, runTransaction } from './scopes.js'
 import { DEFAULT_CODEC } from './shared/codecs.js'
 import { makeError, rangeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
-import { openSnapshot } from './snapshot.js'
 import { LATER, later } from './tasks.js'
-import { runTransaction } from './transaction.js'
 import { Warnings } from './warnings.js'
 
 const forgotten = new FinalizationRegistry(native.freeStore)

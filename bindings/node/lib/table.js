@@ -1,14 +1,21 @@
 // Tables: the verbs, and the face of a Map.
 
-import { accessOf } from './access.js'
-import { takeAll, takeItems } from './block.js'
+import {
+  booleans,
+  stageAmounts,
+  stageKeys,
+  stagePairs,
+  stageSwaps,
+  takeAll,
+  takeItems,
+  takeSums,
+} from './block.js'
 import { preventClone } from './clone.js'
-import { utf8 } from './codecs.js'
+import { accessOf, utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
-import { openCursor } from './cursor.js'
-import { booleans, stageAmounts, stageKeys, stagePairs, stageSwaps, takeSums } from './many.js'
 import { crossRange } from './named.js'
 import { native } from './native.js'
+import { ANY, DOWN, openCursor, UP, Walk } from './scan.js'
 import { checkDecimal } from './shared/amounts.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal } from './shared/internal.js'
@@ -16,7 +23,6 @@ import { NO_RANGE, RANGE, readOptions, readPrefix, readRange, readScan } from '.
 import { wrongExpiry } from './shared/snapshot.js'
 import { PAIRS, TableLike } from './shared/table.js'
 import { readWrite } from './shared/times.js'
-import { ANY, DOWN, UP, Walk } from './walk.js'
 import { openWatch } from './watch.js'
 
 const {

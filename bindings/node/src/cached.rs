@@ -26,7 +26,6 @@ pub(crate) fn duration(millis: f64) -> Duration {
 }
 
 impl Numbers {
-    /// These options, and the others as they are.
     #[expect(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is a count")]
     pub(crate) fn add_to(self, mut options: CacheOptions) -> CacheOptions {
         let Self([capacity, entries, times @ ..]) = self;
@@ -70,13 +69,11 @@ impl Numbers {
     }
 }
 
-/// The caches that threads share.
 static NAMED: Mutex<BTreeMap<String, Named>> = Mutex::new(BTreeMap::new());
 
 struct Named {
     cache: Cache,
     numbers: Numbers,
-    /// How many handles threads have of it.
     handles: usize,
 }
 
@@ -142,7 +139,6 @@ impl Cached {
         Ok(Self { cache, name, evicted })
     }
 
-    /// Whether some thread has a cache of this name.
     pub(crate) fn is_named(name: &str) -> bool {
         lock(&NAMED).contains_key(name)
     }
@@ -207,7 +203,6 @@ fn listen(options: CacheOptions, inbox: Option<Arc<Inbox>>) -> (CacheOptions, Op
 }
 
 impl Evicted {
-    /// Some of the pairs that wait.
     pub(crate) fn take(&self) -> Vec<Gone> {
         let mut untold = lock(&self.gone);
         let (mut taken, before) = (Vec::new(), untold.bytes);

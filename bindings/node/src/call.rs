@@ -16,13 +16,11 @@ use crate::js::{Failed, Js, Made, Value, check};
 use crate::memory::Calls;
 use crate::state::State;
 
-/// A function of this module.
 pub(crate) type Native = for<'c> fn(&Call<'c>, &mut State) -> Answer<'c>;
 
 /// The most arguments of a function, but for [`Call::all`].
 const ARGUMENTS: usize = 8;
 
-/// A call from JavaScript, and its arguments.
 pub(crate) struct Call<'c> {
     pub(crate) js: Js<'c>,
     info: sys::napi_callback_info,
@@ -64,7 +62,6 @@ impl<'c> Call<'c> {
         self.js.get_f64(self.argument(position)).map(|count| count as usize)
     }
 
-    /// What the function returns.
     #[inline]
     pub(crate) fn give(&self, result: impl Give) -> Answer<'c> {
         Ok(result.give(self.js)?)
@@ -90,7 +87,6 @@ impl<'c> Call<'c> {
     }
 }
 
-/// What a function can return.
 pub(crate) trait Give {
     fn give(self, js: Js<'_>) -> Made<'_>;
 }
@@ -138,7 +134,6 @@ struct Home {
     doors: Box<[Door]>,
 }
 
-/// The data pointer of a function.
 struct Door {
     native: Native,
     /// It gives memory back, so that it is called also where there is none.
@@ -151,7 +146,6 @@ fn gives_back(name: &str) -> bool {
     ["free", "close", "clear", "delete", "drop"].iter().any(|start| name.starts_with(start))
 }
 
-/// The name in JavaScript: `open_store` is `openStore`.
 fn camel(name: &str) -> Result<CString, Failed> {
     let mut words = name.split('_');
     let mut camel = words.next().unwrap_or_default().to_owned();

@@ -9,7 +9,6 @@ use crate::js::{Failed, Js, Value};
 /// The bytes of a region. Longer arrays cross by their own buffer, which costs the same from 64 bytes on.
 pub(crate) const REGION_BYTES: usize = 4096;
 
-/// What a region is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Region {
     Key = 0,
@@ -58,12 +57,10 @@ impl Crossing {
         }
     }
 
-    /// Sets one of the first two words.
     pub(crate) fn note(&mut self, at: usize, word: u32) {
         self.words()[at] = word;
     }
 
-    /// The words behind these.
     pub(crate) fn lengths(&mut self) -> &mut [u32] {
         &mut self.words()[2..]
     }

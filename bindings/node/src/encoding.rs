@@ -3,7 +3,6 @@
 /// The most items that cross in one call: the arguments of a call lie on the stack.
 pub(crate) const BLOCK_ITEMS: usize = 256;
 
-/// How JavaScript sees bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -20,7 +19,6 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// Its name for a message.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Key => "a key",
@@ -45,7 +43,6 @@ impl Column {
     }
 }
 
-/// How JavaScript sees the pairs of a table.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Encodings {
     pub(crate) keys: Encoding,

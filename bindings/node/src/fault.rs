@@ -1,5 +1,6 @@
 //! What a function of this module can end with instead of a value, and how JavaScript gets to know it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
@@ -20,114 +21,87 @@ pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
 pub(crate) struct Fault<'c>(Box<Why<'c>>);
 
 enum Why<'c> {
-    /// The store refused.
     Refused(Refusal),
-    /// The value is of the wrong type; `needed` reads "a key is a string in this table".
-    Type { needed: &'static str, got: Value<'c> },
-    /// The value is of the right type, and out of range.
-    Range { needed: &'static str, got: Value<'c> },
-    /// The bytes cannot be shown in the encoding that the table has.
-    Encoding(String),
-    /// The store was closed.
-    Closed,
-    /// The snapshot was closed.
-    Ended,
+    /// A code, a message, and the value that it is about.
+    Said(&'static str, Cow<'static, str>, Option<Value<'c>>),
     /// Node-API refused: an exception is pending, or the thread is being ended.
     Node(Failed),
-    /// A bug of ours.
-    Bug,
 }
 
 impl<R: Into<Refusal>> From<R> for Fault<'_> {
     #[cold]
     fn from(refusal: R) -> Self {
-        Self::new(Why::Refused(refusal.into()))
+        Self(Box::new(Why::Refused(refusal.into())))
     }
 }
 
 impl From<Failed> for Fault<'_> {
     #[cold]
     fn from(failed: Failed) -> Self {
-        Self::new(Why::Node(failed))
+        Self(Box::new(Why::Node(failed)))
     }
 }
 
 impl<'c> Fault<'c> {
     #[cold]
-    fn new(why: Why<'c>) -> Self {
-        Self(Box::new(why))
+    fn said(code: &'static str, message: impl Into<Cow<'static, str>>, got: Option<Value<'c>>) -> Self {
+        Self(Box::new(Why::Said(code, message.into(), got)))
     }
 
     /// The value is of the wrong type; `needed` reads "a key is a string in this table".
-    #[cold]
     pub(crate) fn wrong_type(needed: &'static str, got: Value<'c>) -> Self {
-        Self::new(Why::Type { needed, got })
+        Self::said("TWINDEX_TYPE", needed, Some(got))
     }
 
     /// The value is of the right type, and out of range.
-    #[cold]
     pub(crate) fn range(needed: &'static str, got: Value<'c>) -> Self {
-        Self::new(Why::Range { needed, got })
+        Self::said("TWINDEX_RANGE", needed, Some(got))
     }
 
-    /// The store was closed.
-    #[cold]
     pub(crate) fn closed() -> Self {
-        Self::new(Why::Closed)
+        Self::said("TWINDEX_CLOSED", "the store is closed", None)
     }
 
-    /// The snapshot was closed.
-    #[cold]
     pub(crate) fn ended() -> Self {
-        Self::new(Why::Ended)
+        Self::said("TWINDEX_ENDED", "the snapshot is closed", None)
     }
 
     /// A bug of ours.
-    #[cold]
     pub(crate) fn bug() -> Self {
-        Self::new(Why::Bug)
+        Self::said("TWINDEX_BUG", "a bug in Twindex: please report what led to it", None)
     }
 
-    /// A value that no JavaScript string can hold.
     #[cold]
     pub(crate) fn too_long(len: usize) -> Self {
-        Self::new(Why::Encoding(format!(
-            "{len} bytes do not fit into a string; read them with \"bytes\" or \"view\""
-        )))
+        let message = format!("{len} bytes do not fit into a string; read them with \"bytes\" or \"view\"");
+        Self::said("TWINDEX_ENCODING", message, None)
     }
 
-    /// A string with half a character in it.
     #[cold]
     pub(crate) fn lone_surrogate(column: Column) -> Self {
-        Self::new(Why::Encoding(format!("{} with a lone surrogate has no form in UTF-8", column.name())))
+        let message = format!("{} with a lone surrogate has no form in UTF-8", column.name());
+        Self::said("TWINDEX_ENCODING", message, None)
     }
 
-    /// Bytes that no string stands for.
     #[cold]
     pub(crate) fn not_utf8(column: Column, bytes: &[u8]) -> Self {
         let what = column.name().replacen("a ", "the ", 1);
         let start = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii();
         let rest = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
-        Self::new(Why::Encoding(format!("{what} is not UTF-8: \"{start}{rest}\"")))
+        Self::said("TWINDEX_ENCODING", format!("{what} is not UTF-8: \"{start}{rest}\""), None)
     }
 
     /// The error that JavaScript is to see, made by `raise`: `(code, message, details, value?) => Error`. `None` where an exception
     /// is pending already, or none can be made.
     pub(crate) fn error(self, js: Js<'c>, raise: Option<Value<'c>>) -> Option<Value<'c>> {
-        let (code, message, got) = match &*self.0 {
-            Why::Refused(refusal) => (refusal.code(), refusal.to_string(), None),
-            Why::Type { needed, got } => ("TWINDEX_TYPE", (*needed).into(), Some(*got)),
-            Why::Range { needed, got } => ("TWINDEX_RANGE", (*needed).into(), Some(*got)),
-            Why::Encoding(message) => ("TWINDEX_ENCODING", message.clone(), None),
-            Why::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
-            Why::Ended => ("TWINDEX_ENDED", "the snapshot is closed".into(), None),
-            Why::Bug => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
+        let (code, message, details, got) = match *self.0 {
+            Why::Refused(refusal) => (refusal.code(), refusal.to_string().into(), details(&refusal), None),
+            Why::Said(code, message, got) => (code, message, None, got),
             Why::Node(_) if js.is_exception_pending() => return None,
             Why::Node(Failed(status)) => {
-                ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None)
+                ("TWINDEX_BUG", format!("Node-API refused with status {status}").into(), None, None)
             }
         };
-        let details = if let Why::Refused(refusal) = &*self.0 { details(refusal) } else { None };
         let text = |text: &str| js.text(text.as_bytes())?.ok();
         let details = details.map_or_else(|| js.undefined(), |details| js.json(&details)).ok()?;
         let (code, message) = (text(code)?, text(&message)?);
@@ -138,7 +112,6 @@ impl<'c> Fault<'c> {
         error.ok()
     }
 
-    /// Leaves this as the pending exception.
     pub(crate) fn throw(self, js: Js<'c>, raise: Option<Value<'c>>) {
         match self.error(js, raise) {
             Some(error) => js.throw(error),

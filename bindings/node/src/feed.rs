@@ -26,10 +26,8 @@ enum Origin {
     File(String, Option<Position>),
 }
 
-/// Changes on their way to JavaScript.
 #[derive(Default)]
 pub(crate) struct Block {
-    /// The tables of the changes.
     pub(crate) tables: Vec<Arc<TableInfo>>,
     /// For each batch of changes the position behind it, which a watch has none of, and how many they are.
     pub(crate) batches: Vec<(Option<Position>, u32)>,

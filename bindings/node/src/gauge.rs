@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use twindex_durable::Progress;
 
-/// How far a task has come, for JavaScript to look at now and then.
 #[derive(Default)]
 pub(crate) struct Gauge {
     pub(crate) pairs: AtomicU64,

@@ -17,7 +17,6 @@ use crate::shared::lock;
 pub(crate) struct Inbox {
     /// There as long as the environment takes calls.
     way: Mutex<Option<Way>>,
-    /// The environment's.
     thread: Option<ThreadId>,
     /// Whether the function was called and has not asked since.
     is_called: AtomicBool,
@@ -84,7 +83,6 @@ impl Inbox {
         })
     }
 
-    /// Whether this is the environment's thread.
     pub(crate) fn is_here(&self) -> bool {
         self.thread == Some(thread::current().id())
     }

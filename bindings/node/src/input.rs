@@ -76,7 +76,6 @@ impl Input {
         }
     }
 
-    /// Both in one.
     pub(crate) fn read<'c>(
         &mut self,
         js: Js<'c>,
@@ -107,7 +106,6 @@ impl Input {
         Ok(is_present)
     }
 
-    /// Appends a string to `out`.
     pub(crate) fn append_text<'c>(
         &mut self,
         js: Js<'c>,
@@ -178,7 +176,6 @@ fn append_units<'c>(units: &[u16], column: Column, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Appends what is more than ASCII.
 #[cold]
 fn append_decoded<'c>(units: &[u16], column: Column, out: &mut Vec<u8>) -> Result<(), Fault<'c>> {
     // No unit takes more than three bytes.

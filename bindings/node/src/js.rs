@@ -39,14 +39,12 @@ impl Value<'_> {
     }
 }
 
-/// What settles a promise, once.
 pub(crate) struct Deferred(sys::napi_deferred);
 
 /// Node-API refused: an exception is pending, or the thread is being ended.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed(pub(crate) napi_status);
 
-/// A value that Node-API was asked for.
 pub(crate) type Made<'c> = Result<Value<'c>, Failed>;
 
 /// Asks Node-API for a value and gives it the call's lifetime.
@@ -168,12 +166,10 @@ impl<'c> Js<'c> {
         value!(self, napi_create_uint32(number))
     }
 
-    /// A number; one of more than 53 bits is rounded.
     pub(crate) fn usize(self, number: usize) -> Made<'c> {
         self.u64(number as u64)
     }
 
-    /// A number; one of more than 53 bits is rounded.
     #[allow(clippy::cast_precision_loss, reason = "counts and bytes stay far below 2^53")]
     pub(crate) fn u64(self, number: u64) -> Made<'c> {
         self.f64(number as f64)
@@ -183,7 +179,6 @@ impl<'c> Js<'c> {
         value!(self, napi_create_double(number))
     }
 
-    /// A number; one of more than 53 bits is rounded.
     pub(crate) fn i64(self, number: i64) -> Made<'c> {
         value!(self, napi_create_int64(number))
     }
@@ -211,7 +206,6 @@ impl<'c> Js<'c> {
         value!(self, napi_create_string_utf16(units.as_ptr(), units.len().cast_signed()))
     }
 
-    /// A new `Buffer` with a copy of the bytes.
     pub(crate) fn buffer(self, bytes: &[u8]) -> Made<'c> {
         value!(self, napi_create_buffer_copy(bytes.len(), bytes.as_ptr().cast(), ptr::null_mut()))
     }
@@ -255,7 +249,6 @@ impl<'c> Js<'c> {
 
     // --- promises
 
-    /// A promise, and what settles it.
     pub(crate) fn promise(self) -> Result<(Deferred, Value<'c>), Failed> {
         let mut deferred = ptr::null_mut();
         // SAFETY: `deferred` is a place for the answer.
@@ -285,7 +278,6 @@ impl<'c> Js<'c> {
 
     // --- functions and errors
 
-    /// Calls a JavaScript function.
     pub(crate) fn call(self, function: Value<'c>, arguments: &[Value<'c>]) -> Made<'c> {
         let receiver = value!(self, napi_get_undefined())?;
         // `Value` is transparent, so this is an array of what Node-API takes.
@@ -314,13 +306,11 @@ impl<'c> Js<'c> {
         value!(self, napi_get_reference_value(reference))
     }
 
-    /// Leaves `error` as the pending exception.
     pub(crate) fn throw(self, error: Value<'c>) {
         // SAFETY: `error` is of the running call. Where it fails the thread is being ended, and needs no exception.
         unsafe { sys::napi_throw(self.env, error.raw) };
     }
 
-    /// Leaves a plain error as the pending exception.
     pub(crate) fn throw_plain(self, code: &CStr, message: &CStr) {
         // SAFETY: both are C strings.
         unsafe { sys::napi_throw_error(self.env, code.as_ptr(), message.as_ptr()) };

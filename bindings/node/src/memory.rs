@@ -121,18 +121,15 @@ impl Calls {
     }
 }
 
-/// Memory was refused.
 #[cold]
 pub(crate) fn refused<'c>() -> Fault<'c> {
     Refusal::Memory.into()
 }
 
-/// Room for so many more.
 pub(crate) fn reserve<'c, T>(out: &mut Vec<T>, more: usize) -> Result<(), Fault<'c>> {
     out.try_reserve(more).map_err(|_| refused())
 }
 
-/// All items of a list, where there is room for them.
 pub(crate) fn collected<'c, T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Fault<'c>> {
     let mut all = Vec::new();
     all.try_reserve_exact(items.len()).map_err(|_| refused())?;

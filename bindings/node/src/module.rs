@@ -32,7 +32,6 @@ unsafe extern "C" fn napi_register_module_v1(env: napi_env, exports: napi_value)
     exports
 }
 
-/// Any address in this module.
 fn anchor() -> *const c_void {
     (anchor as *const ()).cast()
 }
@@ -53,7 +52,6 @@ fn stay() {
     }
 }
 
-/// The same.
 #[cfg(windows)]
 fn stay() {
     const PIN: u32 = 1;
@@ -93,7 +91,6 @@ pub(crate) fn loaded() -> Vec<String> {
     paths
 }
 
-/// The same.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn loaded() -> Vec<String> {
     use std::ffi::{CStr, c_char};
@@ -110,7 +107,6 @@ pub(crate) fn loaded() -> Vec<String> {
         .collect()
 }
 
-/// The same.
 #[cfg(windows)]
 pub(crate) fn loaded() -> Vec<String> {
     const UNITS: u32 = 1 << 15;
@@ -131,7 +127,6 @@ pub(crate) fn loaded() -> Vec<String> {
     modules[..count].iter().map(&mut name_of).collect()
 }
 
-/// Elsewhere nobody tells.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple", windows)))]
 pub(crate) fn loaded() -> Vec<String> {
     Vec::new()

@@ -17,7 +17,6 @@ pub(crate) const REPLACE: u8 = 1;
 pub(crate) const UPSERT: u8 = 2;
 pub(crate) const DELETE: u8 = 3;
 
-/// The same as the engine names them.
 pub(crate) const fn write_of(verb: u8) -> Write {
     match verb {
         INSERT => Write::Insert,
@@ -54,7 +53,6 @@ pub(crate) trait Pairs: Verbs {
     fn clear<'c>(&self) -> Done<'c, ()>;
     fn contains(&self, key: &[u8]) -> bool;
     fn write_many<'c, const VERB: u8>(&self, staged: &Staged, ttl: Ttl) -> Done<'c, Vec<bool>>;
-    /// Calls `read` with the value of each key.
     fn select_many(&self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>));
 }
 
@@ -69,7 +67,6 @@ pub(crate) trait Tabular: Pairs {
     fn end<'c, const LAST: bool, const POPS: bool>(&self) -> Done<'c, Option<Pair>>;
     fn delete_range<'c>(&self, range: Range) -> Done<'c, usize>;
     fn cursor<'c>(&self, range: Range) -> Done<'c, Cursor>;
-    /// Past all pairs, in any order.
     fn walk(&self) -> Way;
     fn watch<'c>(&self, prefix: Vec<u8>, options: WatchOptions) -> Done<'c, Watch>;
 }

@@ -36,7 +36,6 @@ pub(crate) fn single<'c>(
     }
 }
 
-/// The same, or `undefined` for none.
 pub(crate) fn optional<'c>(
     js: Js<'c>,
     crossing: &mut Crossing,
@@ -59,7 +58,6 @@ pub(crate) struct Results {
     /// What the items are, over and over: keys and values, say.
     columns: &'static [Column],
     bytes: Vec<u8>,
-    /// How much of `bytes` is each item.
     lengths: Vec<usize>,
     /// The items where they are sums instead.
     sums: Vec<Sum>,
@@ -87,7 +85,6 @@ pub(crate) enum More {
 }
 
 impl Results {
-    /// Forgets what is there.
     pub(crate) fn begin(&mut self, encodings: Encodings, columns: &'static [Column]) {
         self.encodings = encodings;
         self.columns = columns;
@@ -102,7 +99,6 @@ impl Results {
         (self.taken, self.taken_bytes, self.is_short, self.is_only_block) = (0, 0, false, false);
     }
 
-    /// These names and nothing else.
     pub(crate) fn set_names<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
         self.begin(Encodings::default(), &[Column::Name]);
         for name in names {
@@ -110,22 +106,18 @@ impl Results {
         }
     }
 
-    /// Whether JavaScript has all of them.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken >= self.len()
     }
 
-    /// The number of items.
     pub(crate) fn len(&self) -> usize {
         self.lengths.len() + self.sums.len()
     }
 
-    /// How many bytes they have.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether a block of them is large enough.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= if self.is_text() && !self.is_only_block { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }
     }
@@ -168,7 +160,6 @@ impl Results {
         }
     }
 
-    /// That there was memory for all of them.
     pub(crate) fn check<'c>(&self) -> Result<(), Fault<'c>> {
         if self.is_short { Err(memory::refused()) } else { Ok(()) }
     }

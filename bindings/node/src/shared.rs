@@ -17,7 +17,6 @@ pub(crate) enum Refusal {
     Cache(twindex_cache::Error, Option<PathBuf>),
     /// A shared cache has other options.
     Options(String),
-    /// The system has no more memory.
     Memory,
     /// The file is open in this process, in another way.
     OpenOtherwise {
@@ -88,7 +87,6 @@ static PLACES: LazyLock<Mutex<HashMap<Key, Weak<Place>>>> = LazyLock::new(Mutex:
 /// The number of the next place. Those that come round again are of stores that are long closed.
 static NEXT_PLACE: AtomicU32 = AtomicU32::new(0);
 
-/// What threads find a store by.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Name(String),
@@ -105,7 +103,6 @@ struct Place {
     open: Mutex<Option<Open>>,
 }
 
-/// A store that is open, and how many handles threads have of it.
 struct Open {
     store: Store,
     handles: usize,
@@ -192,7 +189,6 @@ impl Shared {
         Place::of(key(resolve(&path))).open(meet, || Ok(asked.options().open(&path)?))
     }
 
-    /// Whether some thread has a store of this name.
     pub(crate) fn is_named(name: &str) -> bool {
         let place = lock(&PLACES).get(&Key::Name(name.into())).and_then(Weak::upgrade);
         place.is_some_and(|place| lock(&place.open).is_some())
@@ -260,7 +256,6 @@ impl Drop for Shared {
     }
 }
 
-/// How a file is to be opened.
 pub(crate) struct Asked {
     pub(crate) durability: Durability,
     pub(crate) read_only: bool,

@@ -59,7 +59,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All that are open.
     pub(crate) fn open(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| if let Slot::Open(thing) = slot { Some(thing) } else { None })
     }

@@ -10,7 +10,6 @@ use crate::input::{Input, amount, append, trim};
 use crate::js::{Js, Value};
 use crate::memory::{collected, reserve};
 
-/// What has been staged.
 #[derive(Default)]
 pub(crate) struct Staged {
     /// The number of the table or cache that the items are for.
@@ -21,7 +20,6 @@ pub(crate) struct Staged {
     items: Vec<Item>,
 }
 
-/// What an item is.
 #[derive(Clone, Copy)]
 enum Kind {
     Key,
@@ -123,7 +121,6 @@ impl Staged {
         }))
     }
 
-    /// Which amounts are bigints.
     pub(crate) fn bigints(&self) -> impl Iterator<Item = bool> {
         self.items.chunks_exact(2).map(|pair| matches!(pair[1], Item::Amount { is_bigint: true, .. }))
     }

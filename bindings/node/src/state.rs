@@ -27,7 +27,6 @@ use crate::table::{Expiring, Table};
 use crate::transacting::{Joined, Transacting};
 use crate::walk::{Cursor, Walk};
 
-/// What a thing was opened through, by number.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner {
     pub(crate) store: u32,
@@ -56,13 +55,11 @@ pub(crate) enum Computing {
     Wait(Waiter),
 }
 
-/// What JavaScript has by number.
 pub(crate) trait Thing: Sized {
     /// All that are open, and what a call on one of them works with.
     fn all(state: &mut State) -> (&mut Slab<Of<Self>>, Tools<'_>);
 }
 
-/// What all calls share.
 pub(crate) struct Tools<'s> {
     pub(crate) input: &'s mut Input,
     pub(crate) results: &'s mut Results,
@@ -95,7 +92,6 @@ macro_rules! state {
         })*
 
         impl State {
-            /// Closes all that was opened through a store.
             pub(crate) fn close_all(&mut self, store: u32) {
                 $(self.$slab.close_where(false, |of| of.owner.store == store);)*
                 // What came before is still read. The store may go on in other threads.
@@ -143,12 +139,10 @@ impl State {
         self.stores.get(number).map(Shared::store)
     }
 
-    /// A thing by its number.
     pub(crate) fn thing<'c, T: Thing>(&mut self, number: u32) -> Result<&T, Fault<'c>> {
         Ok(&T::all(self).0.get(number)?.thing)
     }
 
-    /// Gives a thing a number.
     pub(crate) fn add<'c, T: Thing>(
         &mut self,
         owner: impl Into<Owner>,
@@ -167,12 +161,10 @@ impl State {
         Ok(Parts { table, input, results, crossing })
     }
 
-    /// The crossing buffer.
     pub(crate) fn crossing<'c>(&mut self) -> Result<&mut Crossing, Fault<'c>> {
         self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or_else(Fault::bug)
     }
 
-    /// The function that makes errors.
     pub(crate) fn raise<'c>(&self, js: Js<'c>) -> Option<Value<'c>> {
         let raise = self.prepared.as_ref()?.raise;
         // SAFETY: `prepare` kept it in this environment, whose state this is.
@@ -195,7 +187,6 @@ impl State {
         Err(error.into())
     }
 
-    /// Gives back what a large call took.
     pub(crate) fn trim(&mut self) {
         self.input.trim();
     }

@@ -25,7 +25,6 @@ macro_rules! table {
         }
 
         impl $Name {
-            /// For reads.
             #[inline]
             pub(crate) fn in_memory(&self) -> &$Reads {
                 &self.memory

@@ -7,10 +7,8 @@ use twindex_durable::{AnyTable, Result, Transaction};
 
 use crate::fault::Fault;
 
-/// A transaction, until it is committed.
 pub(crate) type Transacting = Rc<RefCell<Option<Transaction>>>;
 
-/// A table in a transaction.
 pub(crate) struct Joined {
     pub(crate) transaction: Transacting,
     pub(crate) table: AnyTable,

@@ -29,7 +29,6 @@ pub(crate) enum Cursor {
     Expiring(ExpiringCursor),
 }
 
-/// The functions of both.
 macro_rules! cursor {
     ($(($this:ident: $by:ty) $name:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
         impl Cursor {
@@ -54,7 +53,6 @@ cursor! {
     (self: &mut Self) scan_desc_next_many(limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize;
 }
 
-/// A way through the pairs of a table.
 pub(crate) struct Walk {
     way: Way,
     pub(crate) halves: Halves,
@@ -74,7 +72,6 @@ pub(crate) enum Way {
 /// The way of a walk that goes down, in JavaScript.
 pub(crate) const DOWN: u32 = 2;
 
-/// What a walk returns of each pair.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves {
     pub(crate) key: bool,

@@ -22,8 +22,8 @@ export const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 /** What an error of this code has. */
 export const code = (name, more) => ({ code: `TWINDEX_${name}`, ...more })
 
-/** A thread that runs one of `workers/`. */
-export const thread = (name, workerData) => new Worker(here(`./workers/${name}.js`), { workerData })
+/** A thread that does one of the jobs of `worker.js`. */
+export const thread = (job, given) => new Worker(here('./worker.js'), { workerData: { job, given } })
 
 /** What a thread says next. */
 export const heard = async (worker) => (await once(worker, 'message'))[0]

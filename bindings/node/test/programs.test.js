@@ -1,9 +1,9 @@
-// The examples and the bench, run as a user runs them.
+// The examples, those of the guide, the bench and the tool `npx twindex`, run as a user runs them.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -151,24 +151,22 @@ test('replica.js copies a store and stays in step, whenever it is killed', async
   days.set(new Date(0), 'first')
   users.set('bob', { born: 1900 })
   await isSame()
-  for (let round = 0; round < 3; round++) {
-    const copier = start(['replica.js', 'source.twx', 'copy.twx'], { cwd: folder })
-    const copy = openSync(join(folder, 'copy.twx'), { readOnly: true })
-    users.set('round', { round })
-    await until('it is copied', async () => {
-      await copy.refresh()
-      return copy.table('users').get('round')?.round === round
-    })
-    source.batch((batch) => {
-      for (let at = 0; at < 1000; at++) batch.set(users, `user ${at}`, round)
-    })
-    copier.kill('SIGKILL')
-    await once(copier, 'exit')
-    copy.closeSync()
-    if (round === 1) await source.compact()
-    source.dropTable('days')
-    source.table('days', { index: 'sorted', keys: 'int' }).set(round, 'again')
-  }
+  const copier = start(['replica.js', 'source.twx', 'copy.twx'], { cwd: folder })
+  const copy = openSync(join(folder, 'copy.twx'), { readOnly: true })
+  users.set('round', 1)
+  await until('it is copied', async () => {
+    await copy.refresh()
+    return copy.table('users').get('round') === 1
+  })
+  source.batch((batch) => {
+    for (let at = 0; at < 1000; at++) batch.set(users, `user ${at}`, at)
+  })
+  copier.kill('SIGKILL')
+  await once(copier, 'exit')
+  copy.closeSync()
+  await source.compact()
+  source.dropTable('days')
+  source.table('days', { index: 'sorted', keys: 'int' }).set(1, 'again')
   await isSame()
   await source.close()
 })
@@ -201,3 +199,83 @@ test('the bench prints ratios over the keys of a file, and names what it does no
     await assert.rejects(bench(...args), ({ code, stderr }) => code === 1 && message.test(stderr))
   }
 })
+
+const tool = here('../scripts/cli.js')
+const runTool = (args, input) => spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8', input })
+
+test('the tool does its commands, and reads lines of a shell', async () => {
+  const path = join(folder, 'größe.twx')
+  const store = openSync(path)
+  store.table('users').set('ada', '1815')
+  await store.close()
+  assert.match(runTool(['info', path]).stdout, /users/)
+  assert.equal(runTool(['check', path]).status, 0)
+  assert.equal(runTool(['get', path, 'users', 'ada']).stdout, '1815\n')
+  const shell = runTool(['shell', '--write', path], 'delete users ada\n')
+  assert.equal(shell.status, 0, shell.stderr)
+  assert.equal(runTool(['get', path, 'users', 'ada']).status, 1)
+})
+
+test('the tool says by its exit code how it went', () => {
+  assert.match(runTool(['--help']).stdout, /Usage: twindex/)
+  assert.equal(runTool(['--version']).status, 0)
+  const wrong = runTool(['explode'])
+  assert.equal(wrong.status, 2)
+  assert.match(wrong.stderr, /unrecognized subcommand 'explode'/)
+  const missing = runTool(['info', join(folder, 'none.twx')])
+  assert.equal(missing.status, 1)
+  assert.match(missing.stderr, /none\.twx/)
+  const damaged = join(folder, 'damaged.twx')
+  writeFileSync(damaged, 'no store at all, but long enough to hold')
+  assert.equal(runTool(['check', damaged]).status, 3)
+})
+
+const guide = join(root, '../../docs/node')
+const PACKAGES = ['keyv', 'express', 'express-session', 'unstorage', '@nestjs', 'reflect-metadata', '@types']
+for (const name of PACKAGES) {
+  symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'junction')
+}
+
+/** Stands for Electron, which needs a display. It quits once the program has run. */
+const ELECTRON = `import { EventEmitter } from 'node:events'
+export const ipcMain = { handle() {} }
+export const app = new EventEmitter()
+Object.assign(app, { getPath: () => '.', requestSingleInstanceLock: () => true })
+process.once('beforeExit', () => app.emit('will-quit'))`
+mkdirSync(join(folder, 'node_modules/electron'))
+writeFileSync(join(folder, 'node_modules/electron/index.mjs'), ELECTRON)
+writeFileSync(join(folder, 'node_modules/electron/package.json'), '{ "exports": "./index.mjs" }')
+
+/** What Nest wants, whose decorators are those of before they were standardised. */
+const TYPESCRIPT =
+  '--strict --skipLibCheck --target es2022 --module nodenext --types node --experimentalDecorators --emitDecoratorMetadata'
+
+/** The program as Node runs it. */
+function compiled(name, language) {
+  if (language === 'js') return name
+  const tsc = join(root, 'node_modules/typescript/lib/tsc.js')
+  execFileSync(process.execPath, [tsc, ...TYPESCRIPT.split(' '), name], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+  })
+  return name.replace(/mts$/, 'mjs')
+}
+
+const pages = [...readdirSync(guide).map((page) => join(guide, page)), join(guide, '../expiring.md')]
+for (const path of pages) {
+  const page = basename(path)
+  const examples = readFileSync(path, 'utf8').matchAll(/^```(js|ts)\n(.*?)^```/gms)
+  let count = 0
+  for (const [, language, source] of examples) {
+    const number = ++count
+    test(`${page}, example ${number}`, () => {
+      const name = `${page}-${number}.m${language}`
+      writeFileSync(join(folder, name), source)
+      const program = compiled(name, language)
+      const printed = execFileSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
+      for (const [, said] of source.matchAll(/console\.log\(.*\) \/\/ ([^:\n]*)/g)) {
+        assert.ok(printed.includes(said), `${said} is not in ${printed}`)
+      }
+    })
+  }
+}

@@ -31,7 +31,6 @@ fn numbers(call: &Call<'_>, first: usize) -> Numbers {
     Numbers(std::array::from_fn(|at| call.js.get_f64(call.argument(first + at))))
 }
 
-/// The inbox of a cache that has a listener.
 fn inbox(state: &State, has_listener: bool) -> Option<Arc<Inbox>> {
     state.inbox.clone().filter(|_| has_listener)
 }

@@ -7,7 +7,6 @@ use crate::encoding::Column;
 use crate::fault::Fault;
 use crate::js::Value;
 
-/// The most arguments of a command line.
 const ARGUMENTS: usize = 64;
 
 pub(crate) const FUNCTIONS: &[(&str, Native)] = &[

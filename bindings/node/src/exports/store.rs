@@ -44,7 +44,6 @@ fn load(bytes: &[u8], limit: Option<usize>, gauge: &Gauge) -> Result<Shared, Ref
     Ok(Shared::own(store.into()))
 }
 
-/// Bytes that are read, and how far that has come.
 struct Counting<'b> {
     bytes: &'b [u8],
     gauge: &'b Gauge,

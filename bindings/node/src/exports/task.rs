@@ -22,7 +22,6 @@ use crate::notices;
 use crate::shared::{Refusal, Shared};
 use crate::state::{NONE, State};
 
-/// What a task ends with.
 pub(crate) enum Outcome {
     Nothing,
     Store(Shared),
@@ -36,10 +35,8 @@ pub(crate) enum Outcome {
     Recovery(Recovery),
 }
 
-/// What is to be done, on any thread.
 type Task = Box<dyn FnOnce() -> Result<Outcome, Refusal> + Send>;
 
-/// A task on another thread.
 struct Job {
     work: sys::napi_async_work,
     task: Option<Task>,

@@ -232,7 +232,6 @@ impl Wanted {
         Ok(Self { name: call.string(1)?, index, codecs: [call.optional(3)?, call.optional(4)?] })
     }
 
-    /// The table of a store.
     pub(super) fn open(
         &self,
         store: &Store,
@@ -289,7 +288,6 @@ fn write_many<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) 
     booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(staged, ttl))?)
 }
 
-/// The time to live in an argument.
 pub(super) fn ttl(call: &Call<'_>, position: usize) -> Ttl {
     call.js.get_f64(call.argument(position)).map(duration)
 }

@@ -1,13 +1,40 @@
-// Transactions.
+// Snapshots and transactions.
 
-import { accessOf } from './access.js'
-import { takePairs } from './block.js'
+import { takePairs, takeRows } from './block.js'
+import { accessOf, utf8 } from './codecs.js'
 import { KEY, VALUE } from './crossing.js'
+import { openTable } from './expiring.js'
 import { crossRange, describe, readNamed } from './named.js'
 import { native } from './native.js'
+import { DOWN, UP } from './scan.js'
+import { INTERNAL } from './shared/internal.js'
+import { Snapshot } from './shared/snapshot.js'
 import { transact } from './shared/transaction.js'
 import { tracking } from './tasks.js'
-import { DOWN, UP } from './walk.js'
+
+const forgottenSnapshots = new FinalizationRegistry(native.closeSnapshot)
+
+/** The snapshot that the native half has opened by this number. */
+export function openSnapshot(store, handle) {
+  const token = {}
+  const snapshot = new Snapshot(INTERNAL, store, {
+    open(owner, name, options) {
+      const { named, asked } = readNamed(name, options)
+      return openTable(store, name, named, native.openSnapshotTable(handle, ...asked), { snapshot: owner })
+    },
+    tables() {
+      native.snapshotTables(handle)
+      return takeRows([utf8, utf8]).map((show) => show())
+    },
+    position: () => native.snapshotPosition(handle),
+    close() {
+      forgottenSnapshots.unregister(token)
+      native.closeSnapshot(handle)
+    },
+  })
+  forgottenSnapshots.register(snapshot, handle, token)
+  return snapshot
+}
 
 const { joined, transaction } = native
 
