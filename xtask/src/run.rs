@@ -16,6 +16,10 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
+    // What is compiled once is compiled in less time without notes for a second time.
+    if std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     // cargo's variables about this package would make the builds that we start look changed.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -280,7 +284,8 @@ fn cannot_start(command: &Command) -> String {
 pub(crate) fn shown(command: &Command) -> String {
     let mut line = String::from("$");
     for (name, value) in command.get_envs() {
-        if let (Some(value), true) = (value, name != "NO_COLOR" && name != "PATH") {
+        let is_usual = ["CARGO_INCREMENTAL", "NO_COLOR", "PATH"].iter().any(|usual| name == *usual);
+        if let (Some(value), false) = (value, is_usual) {
             let _ = write!(line, " {}='{}'", name.to_string_lossy(), value.to_string_lossy());
         }
     }
