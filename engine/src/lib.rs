@@ -227,6 +227,11 @@ mod sync {
     pub(super) use std::sync::{Mutex, MutexGuard, atomic};
     pub(super) use std::thread::yield_now;
     pub(super) use std::thread_local;
+
+    /// Sleeps for a moment.
+    pub(super) fn pause() {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
 }
 
 #[cfg(twindex_shuttle)]
@@ -1051,6 +1056,13 @@ mod epoch {
         writers(memory).filter(|slot| slot.owner.load(Relaxed) == thread()).count()
     }
 
+    /// Whether the calling thread is in the store, so that waiting for its readers is in vain.
+    pub(super) fn is_pinned(memory: &Memory) -> bool {
+        let is_of = |slot: &Slot| slot.store.load(Relaxed) & !WRITES == ptr::from_ref(memory).addr();
+        slots()
+            .any(|slot| slot.pinned.load(Relaxed) != 0 && slot.owner.load(Relaxed) == thread() && is_of(slot))
+    }
+
     /// Whether another thread may begin a pin without a fence. One that takes a slot later runs a fence with its first pin.
     pub(super) fn has_others() -> bool {
         slots().any(|slot| slot.taken.load(Relaxed) && slot.owner.load(Relaxed) != thread())
@@ -1222,7 +1234,6 @@ impl Memory {
         self.used.fetch_sub(bytes, Relaxed);
     }
 
-    /// Counts and allocates.
     fn allocate(&self, layout: Layout) -> Boxed<NonNull<u8>> {
         self.reserve(layout.size())?;
         // SAFETY: R1. No layout of this crate has size 0.
@@ -2308,7 +2319,6 @@ mod hash {
     const RESERVED_PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
     /// The bits of a bucket's count of passed pairs. Above them is a mark for each slot.
     const PASSED: u32 = u16::MAX as u32;
-    /// The bytes of a bucket.
     const BUCKET: usize = size_of::<Bucket>();
 
     // --- buckets
@@ -2338,7 +2348,6 @@ mod hash {
             !self.free_slots() & ((1 << SLOTS) - 1)
         }
 
-        /// The ref of the first of these slots.
         #[inline]
         fn first(&self, slots: u32) -> &AtomicU32 {
             debug_assert!(slots != 0 && slots < 1 << SLOTS);
@@ -2486,7 +2495,6 @@ mod hash {
             unsafe { slice::from_raw_parts(self.0.byte_add(ENTRIES_AT).cast(), self.len()) }
         }
 
-        /// The segment that a hash leads to.
         #[inline(always)]
         fn segment(self, hash: Hash) -> Segment<'d> {
             // SAFETY: E1, R1. A hash that is shifted so far is an entry's number.
@@ -2830,7 +2838,6 @@ mod hash {
         bump_end: u32,
         /// For each class the ref of the first free record, or 0. A free record begins with the ref of the next one.
         free: Option<Box<[u32; CLASSES]>>,
-        /// The bytes of its blocks.
         bytes: usize,
         /// The class of the record that was taken last.
         last: u32,
@@ -3125,7 +3132,6 @@ mod hash {
             Hash(hash + u64::from(hash as u8 == 0))
         }
 
-        /// The pairs, counted shard by shard.
         pub(super) fn len(&self) -> usize {
             let len = || self.all_shards().map(|shard| shard.len.load(Relaxed)).sum::<isize>();
             self.past.origin.as_ref().map_or_else(|| len().max(0).cast_unsigned(), |&(_, len)| len)
@@ -3135,7 +3141,6 @@ mod hash {
             (0..SHARDS).filter_map(|number| self.shard_at(number))
         }
 
-        /// The shard with this number, if there is one.
         fn shard_at(&self, number: usize) -> Option<&Shard> {
             let table = self.shards.load(Acquire);
             // SAFETY: H4. A table and its shards live as long as the index. The first shard is there as soon as a table is, and
@@ -3155,7 +3160,6 @@ mod hash {
             Directory(self.directory.load(Acquire), PhantomData)
         }
 
-        /// The shard of a segment of this index.
         #[inline]
         fn shard(&self, segment: Segment<'_>) -> &Shard {
             // SAFETY: H4. A segment is reachable only after its shard is in the table. Both live as long as the index.
@@ -3185,7 +3189,6 @@ mod hash {
             record.value_of(key).map(Some).ok_or(hash)
         }
 
-        /// The record of `key`.
         #[inline(never)]
         pub(super) fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             let segment = self.directory().segment(hash);
@@ -3573,7 +3576,6 @@ mod hash {
             Ok(reference as usize)
         }
 
-        /// A record that leads to a new blob.
         #[cold]
         fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Boxed<usize> {
             let blob = self.heap.add_blob(key, value)?;
@@ -3787,6 +3789,13 @@ mod hash {
                 }
             }
             any
+        }
+
+        /// Whether anything waits for readers.
+        pub(super) fn has_retired(&self) -> bool {
+            let mut all = self.all_shards();
+            let waits = |shard: &Shard| shard.lock().state().lanes.iter().any(|lane| !lane.limbo.is_empty());
+            !self.heap.space().limbo.is_empty() || all.any(waits)
         }
 
         // --- growing
@@ -4134,7 +4143,6 @@ mod hash {
             segment.buckets().iter().flat_map(|bucket| bucket.refs_of(bucket.marks())).map(|(_, at)| at)
         }
 
-        /// A segment that is kept.
         fn kept_segment(kept: &Preserved) -> Option<Segment<'_>> {
             let Retired::Block(block, bytes) = kept.what else { return None };
             Some(Segment::new(block, bytes / BUCKET, kept.shard))
@@ -4524,15 +4532,12 @@ mod sorted {
         /// The most slots that the leaf ever had: a reader may still be at the last of them. Only the lock's holder uses
         /// this and the next two.
         most: AtomicU16,
-        /// Where the lowest cell begins.
         floor: AtomicU16,
         /// Bytes of cells that no slot names.
         garbage: AtomicU16,
         size: u16,
         prefix_len: u16,
-        /// Where the slots begin.
         slots: u16,
-        /// The generation in which it was made.
         born: u64,
     }
 
@@ -4579,7 +4584,6 @@ mod sorted {
             Self { head: block.cast(), lifetime: PhantomData }
         }
 
-        /// The first byte of the node's block.
         #[inline]
         fn base(self) -> *mut u8 {
             self.head.as_ptr().cast()
@@ -4791,7 +4795,6 @@ mod sorted {
             strip(key, start, self.prefix_len.into(), || self.prefix()).map(Suffix::new)
         }
 
-        /// The rest of a slot's key, and where its value is.
         #[inline]
         fn cell(self, slot: Slot) -> (&'g [u8], Body<'g>) {
             // SAFETY: S1. The slot's cell is whole and never changes.
@@ -4983,7 +4986,6 @@ mod sorted {
             at
         }
 
-        /// Writes a cell. Returns where it is.
         #[inline]
         fn add_cell(self, cell: NewCell<'_>) -> usize {
             let at = self.take_cell(cell.len());
@@ -5032,7 +5034,6 @@ mod sorted {
             self.garbage.store(self.garbage.load(Relaxed) + bytes as u16, Relaxed);
         }
 
-        /// The values that are out of line.
         fn out_of_line(self) -> impl Iterator<Item = Retired> {
             (0..self.count()).filter_map(move |at| self.cell(self.slot(at)).1.out_of_line())
         }
@@ -5165,7 +5166,6 @@ mod sorted {
         size: u32,
         count: u16,
         prefix_len: u16,
-        /// The generation in which it was made.
         born: u64,
         /// The first bytes of the prefix.
         start: u64,
@@ -5181,7 +5181,6 @@ mod sorted {
     #[derive(Clone, Copy)]
     struct Row([i32; ROW]);
 
-    /// Where the children begin.
     const CHILDREN: usize = size_of::<InnerHead>() + size_of::<AtomicU64>();
     const ROWS: usize = 5;
     /// The lines of a node that a search may read.
@@ -5228,7 +5227,6 @@ mod sorted {
             }
         }
 
-        /// The part of a separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
             let (ends, bytes) = inner_parts(self.count());
             // SAFETY: S4. `count` ends stand behind the children, and behind them the bytes up to the last end.
@@ -5295,7 +5293,6 @@ mod sorted {
     }
 
     impl<'g> Child<'g> {
-        /// The node to which a word leads.
         #[inline]
         fn of(word: &'g AtomicPtr<u8>) -> Self {
             Self(word.load(Acquire), PhantomData)
@@ -5322,7 +5319,6 @@ mod sorted {
             }
         }
 
-        /// The node's block, to be freed.
         fn retired(self) -> Retired {
             match self.node() {
                 Node::Leaf(leaf) => Retired::Block(leaf.head.cast(), leaf.size.into()),
@@ -5427,7 +5423,6 @@ mod sorted {
             }
         }
 
-        /// The leaf that `key` belongs to.
         #[inline(never)]
         fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
             Self::descend(&self.root, |inner| inner.child_of(key, true))
@@ -5988,7 +5983,6 @@ mod sorted {
             self.replace_by_two(locked, key, &low, &high)
         }
 
-        /// Replaces a leaf by two with these pairs.
         fn replace_by_two(
             &self,
             locked: &mut LockedLeaf<'_>,
@@ -6477,6 +6471,11 @@ mod sorted {
             self.heap.reclaim()
         }
 
+        /// As the hash index's `has_retired`.
+        pub(super) fn has_retired(&self) -> bool {
+            !self.heap.space().limbo.is_empty()
+        }
+
         /// As the hash index's `close_if_empty`.
         pub(super) fn close_if_empty(&self) -> bool {
             if self.len() > 0 || self.heap.bytes() < WORTH_RETURNING {
@@ -6716,7 +6715,6 @@ mod sorted {
 
     /// A leaf at an end of which a thread has put pairs. For the next such pair the thread need not go down the tree.
     struct Hint {
-        /// The number of its index.
         index: Cell<u64>,
         /// Null once the thread has replaced it.
         leaf: Cell<*mut u8>,
@@ -6776,7 +6774,6 @@ mod sorted {
             }
         }
 
-        /// The hints of this thread.
         #[inline(always)]
         fn own<'h>() -> Option<&'h Self> {
             // SAFETY: L1. It is there until the thread ends. Callers do not keep it.
@@ -6901,7 +6898,6 @@ mod sorted {
         }
     }
 
-    /// How many pairs the runs have.
     fn count(runs: &[Run<'_>]) -> usize {
         runs.iter().map(|run| run.slots.len()).sum()
     }
@@ -6917,7 +6913,6 @@ mod sorted {
         &[]
     }
 
-    /// One pair of a run.
     #[derive(Clone, Copy)]
     struct Pair<'r> {
         prefix: &'r [u8],
@@ -7008,7 +7003,6 @@ mod sorted {
         [if code == PAIR_BLOB { 0 } else { rest }, ADDRESS]
     }
 
-    /// The bytes of such a cell.
     fn cell_len(code: u16, key_len: usize) -> usize {
         let [rest, tail] = cell_parts(code, key_len);
         CELL_HEAD + rest + tail
@@ -7170,7 +7164,6 @@ mod sorted {
         if ends_page { Vec::with_capacity(ROOM + 256) } else { buffer }
     }
 
-    /// The bounds of a range of keys.
     pub(super) type Bounds = (Bound<Bytes>, Bound<Bytes>);
 
     // --- cursors
@@ -8432,13 +8425,30 @@ impl Table {
                 }
                 Attempt::Failed(error) => {
                     let is_full = matches!(*error, Error::MemoryLimit { .. });
-                    if !(is_full && self.reclaim() && mem::take(&mut again)) {
+                    if !(is_full && self.reclaim_soon() && mem::take(&mut again)) {
                         return Err(*error);
                     }
                 }
             }
             attempt = self.attempt(key, &mut decide);
         }
+    }
+
+    /// As `reclaim`. If readers keep all that could be freed, it waits for them, some milliseconds at most: most are there for less
+    /// than a microsecond, but the system may have interrupted one.
+    fn reclaim_soon(&self) -> bool {
+        const TURNS: u32 = 32;
+        for turn in 0..TURNS {
+            if self.reclaim() {
+                return true;
+            }
+            let is_kept = with_index!(self.inner.pairs, index => index.get_arc().has_retired());
+            if !is_kept || epoch::is_pinned(&self.inner.memory) {
+                break;
+            }
+            if turn < TURNS / 2 { sync::yield_now() } else { sync::pause() }
+        }
+        false
     }
 
     /// One attempt of a change.
@@ -9819,7 +9829,6 @@ impl Touched {
         self.is_current().then_some(watched)
     }
 
-    /// What is to be written.
     fn writes(&self) -> impl Iterator<Item = Put<'_>> {
         self.pairs.iter().filter_map(|used| Some((&*used.key, used.write.as_ref()?.as_deref())))
     }
@@ -9930,7 +9939,6 @@ impl Transaction {
         if settled? { Ok(()) } else { self.conflict() }
     }
 
-    /// One round of it.
     fn has_settled(&mut self) -> Result<bool> {
         let batches = &self.store.inner.memory.snapshots.batches;
         let seen = batches.load(Acquire);

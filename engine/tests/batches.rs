@@ -27,51 +27,6 @@ fn value(rng: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 #[test]
-fn batches_of_many_threads_meet_single_writes() {
-    const BATCHES: u32 = if cfg!(miri) { 2 } else { 40 };
-    const LENGTH: u32 = 500;
-    for index in BOTH {
-        let store = Store::new();
-        let table = store.table("t", index).unwrap();
-        // Which thread was first at a key is all that is open.
-        let first = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..3_u8)
-                .map(|thread| {
-                    let table = &table;
-                    scope.spawn(move || {
-                        let mut first = Vec::new();
-                        for batch in 0..BATCHES {
-                            let keys: Vec<_> =
-                                (0..LENGTH).map(|at| (batch * LENGTH + at).to_be_bytes()).collect();
-                            let pairs: Vec<_> = keys.iter().map(|key| (*key, [thread])).collect();
-                            let inserted = match thread {
-                                0 => pairs
-                                    .iter()
-                                    .map(|(key, value)| table.insert(key, value).unwrap())
-                                    .collect(),
-                                _ => table.insert_many(&pairs).unwrap(),
-                            };
-                            first.extend(
-                                keys.iter()
-                                    .zip(inserted)
-                                    .filter(|(_, new)| *new)
-                                    .map(|(key, _)| (*key, thread)),
-                            );
-                            table.reserve((batch * LENGTH) as usize).unwrap();
-                        }
-                        first
-                    })
-                })
-                .collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
-        });
-        assert_eq!(first.len(), (BATCHES * LENGTH) as usize);
-        let expected: Model = first.into_iter().map(|(key, thread)| (key.to_vec(), vec![thread])).collect();
-        assert!(contents(&table) == expected);
-    }
-}
-
-#[test]
 fn runs_and_single_inserts_meet_in_the_same_leaves() {
     const RUNS: u32 = if cfg!(miri) { 4 } else { 60 };
     const LENGTH: u32 = 120;

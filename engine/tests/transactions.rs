@@ -478,19 +478,6 @@ fn is_serializable(history: &[Vec<(u64, u64, Option<u64>)>]) -> bool {
 }
 
 #[test]
-fn transactions_move_between_threads() {
-    let (store, table) = store();
-    let (send, receive) = mpsc::channel();
-    let mut tx = store.begin();
-    tx.increment(&table, "1", 1).unwrap();
-    send.send(tx).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(move || receive.recv().unwrap().commit().unwrap());
-    });
-    assert_eq!(table.select("1").unwrap(), b"11");
-}
-
-#[test]
 fn commit_beside_a_drop_of_a_table_writes_all_or_nothing() {
     for _ in 0..if cfg!(miri) { 2 } else { 100 } {
         let store = Store::new();

@@ -73,7 +73,7 @@ engine: address sanitizer | . | RUSTFLAGS='{--cfg twindex_tiny|} --cfg twindex_c
 engine: thread sanitizer | . | RUSTFLAGS='{--cfg twindex_tiny|} --cfg twindex_plain_fences' tsan:cargo test --locked \
      --package=twindex --test=threads
 engine: Miri | . | miri:cargo miri test --locked --package=twindex {--test=all -- contract::|--test=all -- \
-     cursors::|--test=all -- model::|--test=all -- memory::|--test=all -- batches::|--test=threads}
+     streams::|--test=all -- model::|--test=all -- memory::|--test=all -- batches::|--test=threads}
 engine: Miri of threads, tiny constants | . | RUSTFLAGS='--cfg twindex_tiny' miri:cargo miri test --locked --package=twindex --test=threads
 cache: models | cache/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=20 cargo test --release --locked --test=cache
 cache: address sanitizer | . | RUSTFLAGS='--cfg twindex_check' asan:cargo test --locked --package=twindex-cache --tests

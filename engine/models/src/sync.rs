@@ -6,7 +6,7 @@
 
 pub(super) use shuttle::hint::spin_loop;
 pub(super) use shuttle::sync::{Mutex, MutexGuard};
-pub(super) use shuttle::thread::yield_now;
+pub(super) use shuttle::thread::{yield_now, yield_now as pause};
 pub(super) use shuttle::thread_local;
 
 pub(super) mod atomic {

@@ -448,29 +448,6 @@ fn changes_of_one_key_take_turns() {
     });
 }
 
-/// A key is inserted by one thread and deleted by one.
-#[test]
-fn one_thread_wins() {
-    model_both(200, |index| {
-        let table = new_table(index);
-        let won = Arc::new(std::sync::Mutex::new((0, 0)));
-        let racer = |won: &Arc<std::sync::Mutex<(u32, u32)>>| {
-            let won = Arc::clone(won);
-            work(move |table: &Table| {
-                let inserted = table.insert("k", "v").unwrap();
-                let deleted = table.delete("k").unwrap();
-                let mut won = won.lock().unwrap();
-                won.0 += u32::from(inserted);
-                won.1 += u32::from(deleted);
-            })
-        };
-        on_threads(&table, [racer(&won), racer(&won), racer(&won)]);
-        let (inserted, deleted) = *won.lock().unwrap();
-        assert_eq!(inserted, deleted);
-        assert!(inserted >= 1 && table.is_empty());
-    });
-}
-
 /// A cursor once held a leaf for unchanged that was just being replaced, and so missed a delete that was finished
 /// before its step.
 #[test]
@@ -593,6 +570,27 @@ fn a_memory_limit_is_never_passed() {
         let watch = move |_: &Table| (0..8).for_each(|_| assert!(watched.memory() <= limit));
         on_threads(&table, [writer(10), writer(20), work(watch)]);
         assert_eq!(store.memory(), own + table.memory());
+    });
+}
+
+/// An overwrite takes no more memory once the old value is free. A reader that was in it for a moment had it refused.
+#[test]
+fn overwrite_at_the_limit_waits_for_readers_of_the_old_values() {
+    model_both(150, |index| {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        for number in 0..2 {
+            assert!(table.insert(key(number), value(&key(number), 0, 9000)).unwrap());
+        }
+        store.set_memory_limit(Some(store.memory() + 12_000));
+        let writer = |table: &Table| {
+            for version in 1..5 {
+                let written = table.replace(key(0), value(&key(0), version, 9000));
+                assert!(written.is_ok_and(|written| written), "version {version} was refused");
+            }
+        };
+        let reader = |table: &Table| (0..4).for_each(|number| _ = look(table, &key(number % 2)));
+        on_threads(&table, [work(writer), work(reader)]);
     });
 }
 

@@ -1,6 +1,5 @@
 //! Single keys read beside writers: whole values, never older ones than were seen, none missed.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -8,7 +7,7 @@ use twindex::{IndexKind, Store, Table};
 
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, some_length, stamp};
-use crate::{BOTH, Sound, THREADS, beside, on_threads, table};
+use crate::{BOTH, THREADS, beside, on_threads, table};
 
 fn zeros(count: usize) -> Vec<AtomicUsize> {
     (0..count).map(|_| AtomicUsize::new(0)).collect()
@@ -75,125 +74,6 @@ fn version_somehow(table: &Table, key: &[u8], random: &mut fastrand::Rng) -> Opt
         }
         3 => table.cursor(key..=key).unwrap().scan_asc_next().map(|(_, value)| version(value)),
         _ => table.prefix(key).unwrap().next_back().map(|(_, value)| version(&value)),
-    }
-}
-
-/// While an index grows and shrinks, no reader may miss what is there or find what is not.
-#[test]
-fn a_key_once_inserted_is_found_until_it_is_deleted() {
-    for index in BOTH {
-        let growing = Growing::new(index);
-        let mut random = fastrand::Rng::with_seed(5);
-        beside(|| on_threads(|thread, random| growing.write(thread, random)), || growing.read(&mut random));
-        let deleted = (0..THREADS).flat_map(|thread| {
-            (0..growing.deleted[thread].load(Ordering::Relaxed)).filter(|number| Growing::is_doomed(*number))
-        });
-        assert_eq!(growing.table.len(), THREADS * growing.keys - deleted.count());
-        assert_eq!(growing.table.iter().count(), growing.table.len());
-    }
-}
-
-/// Each thread inserts its numbered keys in batches, and deletes every third of them later.
-struct Growing {
-    table: Sound,
-    keys: usize,
-    /// For each thread: it has inserted all numbers below.
-    inserted: Vec<AtomicUsize>,
-    /// For each thread: it has deleted the doomed ones of the numbers below.
-    deleted: Vec<AtomicUsize>,
-}
-
-impl Growing {
-    fn new(index: IndexKind) -> Self {
-        let (inserted, deleted) = (zeros(THREADS), zeros(THREADS));
-        Self { table: table(index), keys: scaled(8000, 80), inserted, deleted }
-    }
-
-    /// One half in the order of their numbers, the other scattered.
-    fn key(thread: usize, number: usize) -> Vec<u8> {
-        if number.is_multiple_of(2) {
-            return format!("in order/{number:08}/{thread}").into_bytes();
-        }
-        let scattered = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-        [scattered.as_slice(), &[thread as u8]].concat()
-    }
-
-    fn is_doomed(number: usize) -> bool {
-        number.is_multiple_of(3)
-    }
-
-    fn write(&self, thread: usize, mut random: fastrand::Rng) {
-        let (mut inserted, mut deleted) = (0, 0);
-        while inserted < self.keys {
-            let upto = self.keys.min(inserted + random.usize(1..30));
-            let pairs: Vec<_> = (inserted..upto)
-                .map(|number| Self::key(thread, number))
-                .map(|key| (key.clone(), stamp(&key, 1, thread, random.usize(16..80))))
-                .collect();
-            assert!(self.table.insert_many(&pairs).unwrap().into_iter().all(|inserted| inserted));
-            inserted = upto;
-            self.inserted[thread].store(inserted, Ordering::Release);
-            if random.bool() {
-                let doomed = (deleted..inserted).filter(|number| Self::is_doomed(*number));
-                let doomed: Vec<_> = doomed.map(|number| Self::key(thread, number)).collect();
-                assert!(self.table.delete_many(&doomed).unwrap().into_iter().all(|deleted| deleted));
-                deleted = inserted;
-                self.deleted[thread].store(deleted, Ordering::Release);
-            }
-        }
-    }
-
-    fn read(&self, random: &mut fastrand::Rng) {
-        let thread = random.usize(..THREADS);
-        let inserted = self.inserted[thread].load(Ordering::Acquire);
-        let deleted = self.deleted[thread].load(Ordering::Acquire);
-        let numbers = [0; 20].map(|_| random.usize(..self.keys + 10));
-        let keys = numbers.map(|number| Self::key(thread, number));
-        let check = |position: usize, value: Option<&[u8]>| {
-            let number = numbers[position];
-            if number >= self.keys || (Self::is_doomed(number) && number < deleted) {
-                assert_eq!(value, None, "{number} of thread {thread} is not there");
-            } else if number < inserted && !Self::is_doomed(number) {
-                let value = value.unwrap_or_else(|| panic!("{number} of thread {thread} was missed"));
-                assert_eq!(read_stamp(&keys[position], value).writer, thread);
-            }
-        };
-        if random.bool() {
-            self.table.select_many(&keys, check);
-        } else {
-            keys.iter()
-                .enumerate()
-                .for_each(|(position, key)| check(position, self.table.select(key).as_deref()));
-        }
-    }
-}
-
-/// A value that a reader looks at stays as it is, whatever becomes of its key.
-#[test]
-fn a_value_in_a_reader_s_hands_is_never_reused() {
-    for index in BOTH {
-        for length in [20, 600, 5000, 300_000] {
-            let table = table(index);
-            let value = stamp(b"k", 1, 0, length);
-            table.insert(b"k", &value).unwrap();
-            let (shown, replaced) = (Barrier::new(2), Barrier::new(2));
-            let look = |seen: &[u8]| {
-                shown.wait();
-                replaced.wait();
-                *seen == *value
-            };
-            thread::scope(|scope| {
-                scope.spawn(|| assert_eq!(table.select_with(b"k", look), Some(true)));
-                shown.wait();
-                assert!(table.delete(b"k").unwrap());
-                for round in 0..scaled(200, 5) {
-                    table.upsert(b"k", vec![round as u8; length]).unwrap();
-                    table.upsert([round as u8 % 7], vec![round as u8; length]).unwrap();
-                }
-                table.clear().unwrap();
-                replaced.wait();
-            });
-        }
     }
 }
 

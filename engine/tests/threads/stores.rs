@@ -84,31 +84,6 @@ fn write_or_be_dropped(table: &Table, round: usize, thread: usize, random: &mut 
     }
 }
 
-#[test]
-fn clearing_beside_writers_leaves_a_whole_table() {
-    for index in BOTH {
-        let store = Store::new();
-        let table = Sound(store.table("t", index).unwrap());
-        let base = store.memory();
-        let write = |thread: usize, mut random: fastrand::Rng| {
-            for version in 0..scaled(3000, 30) {
-                let (key, other) = ([random.u8(..40)], [random.u8(..40)]);
-                table.upsert(key, stamp(&key, version, thread, some_length(&mut random, 9000))).unwrap();
-                table.select_with(other, |value| read_stamp(&other, value));
-            }
-        };
-        let read = || {
-            table.clear().unwrap();
-            assert!(count_sound(&*table) <= 40);
-        };
-        beside(|| on_threads(write), read);
-        table.upsert("last", stamp(b"last", 1, 0, 20)).unwrap();
-        assert_eq!(count_sound(&*table), table.len());
-        table.clear().unwrap();
-        assert_eq!((table.len(), store.memory()), (0, base));
-    }
-}
-
 /// Again and again, all threads at once want what is left for one of them.
 #[test]
 fn the_last_bytes_below_the_limit_are_given_once() {

@@ -103,7 +103,7 @@ fn tree(suite: &Suite) -> Vec<Job<'_>> {
 /// built. `cargo xtask soak` does what the slow instruments leave out.
 const ENGINE: &str = "
 engine: Miri, threads | . | RUSTFLAGS='--cfg twindex_tiny' miri:cargo miri test --locked --package=twindex --test=threads -- \
-     contended::inserts contended::alter cursors::a_cursor_sees_a_clear
+     contended::inserts contended::increments cursors::a_cursor_sees_a_clear
 engine: Miri, snapshots and transactions | . | RUSTFLAGS='--cfg twindex_tiny' miri:cargo miri test --locked --package=twindex \
      --test=all -- snapshots::cursors snapshots::last transactions::g
 
