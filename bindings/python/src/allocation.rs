@@ -1,9 +1,7 @@
 //! Vectors as long as what a caller gives or asks for: where memory is short that is an error.
 
-use pyo3::prelude::*;
-
-use crate::error::Result;
-use crate::interrupts::Interrupts;
+use crate::prelude::*;
+use pyo3::exceptions::PyMemoryError;
 
 /// An empty one with room for so many.
 pub(crate) fn with_room<T>(count: usize) -> Result<Vec<T>> {
@@ -22,4 +20,14 @@ pub(crate) fn gather<T>(py: Python<'_>, items: impl Iterator<Item = Result<T>>) 
         interrupts.item(py)?;
     }
     Ok(all)
+}
+
+/// What of this module cannot fail is allocated even where the system has no more memory.
+#[global_allocator]
+static MEMORY: twindex_durable::Reserving = twindex_durable::Reserving::new();
+
+/// An error where memory is short, before something that takes more of it.
+#[inline]
+pub(crate) fn check_memory() -> PyResult<()> {
+    MEMORY.check().map_err(|_| PyMemoryError::new_err(()))
 }

@@ -3,8 +3,7 @@
 use std::collections::TryReserveError;
 use std::ops::Range;
 
-use crate::allocation::with_room;
-use crate::error::Result;
+use crate::prelude::*;
 
 /// Byte strings one after another, some of them absent.
 #[derive(Default)]

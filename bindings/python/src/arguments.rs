@@ -1,10 +1,7 @@
 //! Arguments of other kinds than keys and values.
 
-use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString, PyTuple};
-
 use crate::codec;
-use crate::error::{self, Failure, shown};
+use crate::prelude::*;
 
 /// A name: of a table, an index or a codec.
 pub(crate) struct Text(pub(crate) String);
@@ -55,15 +52,8 @@ pub(crate) fn expires(object: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
 }
 
 /// What to add to a value.
-#[derive(Clone, Copy)]
-pub(crate) struct Amount(pub(crate) i64);
-
-impl FromPyObject<'_, '_> for Amount {
-    type Error = Failure;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
-        codec::integer("amount", &object).map(Self)
-    }
+pub(crate) fn amount(object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    Ok(codec::integer("amount", object)?)
 }
 
 /// A number of pairs or bytes.

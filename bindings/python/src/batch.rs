@@ -1,17 +1,7 @@
 //! The class `Batch`.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
-
-use crate::arguments::Amount;
-use crate::codec::Codecs;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::memory::check_memory;
-use crate::objects::Flags;
-use crate::shared::{Shared, not_copied};
+use crate::arguments;
+use crate::prelude::*;
 use crate::table::Table;
 
 /// Writes that are done all or not at all, made by `Store.batch`.
@@ -101,12 +91,17 @@ impl Batch {
     }
 
     /// Adds `by` to the value, a decimal number. An absent key counts as 0.
-    #[pyo3(signature = (table, key, /, by=Amount(1)), text_signature = "($self, table, key, /, by=1)")]
-    fn increment(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>, by: Amount) -> Result<()> {
+    #[pyo3(signature = (table, key, /, by=1))]
+    fn increment(
+        &self,
+        table: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::amount)] by: i64,
+    ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         table.seen_as().values.check_decimal()?;
         let key = table.seen_as().keys.encode(key)?;
-        self.add(py, |batch| batch.increment(table.engine(), key, by.0))
+        self.add(py, |batch| batch.increment(table.engine(), key, by))
     }
 
     /// Has the batch done only if the key has this value when it is committed, or is absent for None. Otherwise

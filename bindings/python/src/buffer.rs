@@ -6,11 +6,9 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::prelude::*;
 
-use crate::allocation::with_room;
-use crate::error::{self, Result};
 use crate::layout::is_plain;
+use crate::prelude::*;
 
 /// The bytes of such an object, which stay where they are for as long as this is there.
 pub(crate) struct Buffer<'py> {

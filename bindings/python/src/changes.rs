@@ -2,29 +2,21 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::MutexGuard;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::exceptions::PyOverflowError;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{ChangeSet, Effect, Position, TableChange, TableInfo};
 
-use crate::allocation::with_room;
-use crate::arguments::Text;
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::interrupts::{Interrupts, wait_for};
-use crate::memory::check_memory;
-use crate::objects;
-use crate::shared::{Shared, not_copied};
-use crate::source::Source;
+use crate::changes::Source;
+use crate::interrupts::wait_for;
+use crate::prelude::*;
 use crate::table::Table;
 use crate::table::expiring::ExpiringTable;
+use twindex_durable::{ChangeSet, Position};
 
 /// How long to wait before looking again: at first, after changes came, and when none do. Signals are looked at then.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
@@ -359,3 +351,28 @@ impl Changes {
 }
 
 not_copied!(Changes, "a Changes cannot be pickled or copied; its position can");
+
+/// The file of a feed, and how far it was read.
+pub(crate) struct Source {
+    /// None once the feed or its store was closed: it has the file open.
+    pub(crate) changes: Option<twindex_durable::Changes>,
+    /// A batch that was read, but could not be shown.
+    pub(crate) held: Option<ChangeSet>,
+    /// Where to go on: behind what was given.
+    pub(crate) position: Position,
+}
+
+impl Source {
+    /// The source, for a thread that has let go of the interpreter or will not wait for it.
+    pub(crate) fn lock(source: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the file, and frees what was read ahead.
+    pub(crate) fn end(source: &Mutex<Self>) {
+        let mut source = Self::lock(source);
+        let ended = (source.changes.take(), source.held.take());
+        drop(source);
+        drop(ended);
+    }
+}

@@ -2,15 +2,7 @@
 
 use std::ops::Bound as End;
 
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use pyo3::{PyTraverseError, PyVisit};
-
-use crate::arguments::{self, Amount, Count};
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
-use crate::error::Result;
-use crate::objects;
-use crate::range::Range;
+use crate::prelude::*;
 
 /// A key, and whether it is in the range that it ends.
 type RangeEnd<'py> = Option<(Bound<'py, PyAny>, bool)>;
@@ -91,8 +83,8 @@ impl Coder {
 
     /// An amount of 64 bits.
     #[allow(clippy::unused_self, reason = "for packages that have no more than this class")]
-    fn amount(&self, by: Amount) -> i64 {
-        by.0
+    fn amount(&self, #[pyo3(from_py_with = arguments::amount)] by: i64) -> i64 {
+        by
     }
 
     /// A number of pairs.

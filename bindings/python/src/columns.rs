@@ -3,15 +3,10 @@
 use std::collections::TryReserveError;
 use std::str::from_utf8;
 
-use pyo3::prelude::*;
 use twindex_codec::{decimal, int};
 
-use crate::allocation::with_room;
 use crate::buffer::Buffer;
-use crate::codec::{Codecs, Encoded, KeyCodec, ValueCodec};
-use crate::error::{self, Failure, Result};
-use crate::objects;
-use crate::scan::Scan;
+use crate::prelude::*;
 
 /// So many pairs are read at a time, or as many as have so many bytes, and signals looked for in between.
 const READ_AT_ONCE: usize = 4096;

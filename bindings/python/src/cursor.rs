@@ -1,20 +1,9 @@
 //! The class `Cursor`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
-use pyo3::types::PyList;
-use pyo3::{PyTraverseError, PyVisit};
+use std::sync::MutexGuard;
 
 use crate::arena::Arena;
-use crate::arguments::Count;
-use crate::codec::Codecs;
-use crate::error::{self, Failure, Result};
-use crate::fork::Inherited;
-use crate::interrupts::AT_ONCE;
-use crate::objects::{self, Pair};
-use crate::shared::{Shared, not_copied};
+use crate::prelude::*;
 
 /// The cursor, unless its snapshot has ended.
 #[inline]

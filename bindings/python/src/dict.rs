@@ -4,12 +4,9 @@ use std::ptr;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::PyDict;
 
-use crate::error::Result;
-use crate::interrupts::Interrupts;
+use crate::prelude::*;
 
 /// Shows every pair of a dict, up to the first error or signal.
 pub(crate) fn each_pair<'py>(

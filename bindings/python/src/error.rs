@@ -3,13 +3,12 @@
 use std::collections::TryReserveError;
 use std::io;
 
-use pyo3::PyErrArguments;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError, PyTypeError};
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+use pyo3::{PyErrArguments, intern};
 use twindex_codec::Excerpt;
+
+use crate::prelude::*;
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
 mod classes {
@@ -77,33 +76,24 @@ impl From<twindex_durable::Error> for Failure {
     }
 }
 
-impl From<twindex::Error> for Failure {
-    #[cold]
-    fn from(error: twindex::Error) -> Self {
-        use twindex::Error as Engine;
-
-        let (code, message) = (error.code(), error.to_string());
-        Self::from(match error {
-            Engine::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
-            Engine::Io(error) => io_error(errno(&error), message),
-            _ => raised(code, message),
-        })
-    }
+/// The errors of the engine and of caches: those of a reader or a writer, and those that have a class.
+macro_rules! of_engine {
+    ($($error:ty)*) => {
+        $(impl From<$error> for Failure {
+            #[cold]
+            fn from(error: $error) -> Self {
+                let (code, message) = (error.code(), error.to_string());
+                Self::from(match error {
+                    <$error>::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
+                    <$error>::Io(error) => io_error(errno(&error), message),
+                    _ => raised(code, message),
+                })
+            }
+        })*
+    };
 }
 
-impl From<twindex_cache::Error> for Failure {
-    #[cold]
-    fn from(error: twindex_cache::Error) -> Self {
-        use twindex_cache::Error as Cache;
-
-        let (code, message) = (error.code(), error.to_string());
-        Self::from(match error {
-            Cache::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
-            Cache::Io(error) => io_error(errno(&error), message),
-            _ => raised(code, message),
-        })
-    }
-}
+of_engine!(twindex::Error twindex_cache::Error);
 
 impl From<twindex_codec::Error> for Failure {
     #[cold]
@@ -180,16 +170,24 @@ pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bo
     )))
 }
 
-/// A misuse that no type shows beforehand.
-#[cold]
-pub(crate) fn misuse(message: impl Into<String>) -> Failure {
-    Failure::from(raised("TWINDEX_TYPE", message.into()))
+/// Errors of a code, whose message says what is wrong.
+macro_rules! errors {
+    ($($(#[$doc:meta])* $name:ident: $code:literal;)*) => {
+        $($(#[$doc])*
+        #[cold]
+        pub(crate) fn $name(message: impl Into<String>) -> Failure {
+            of_code($code, message.into())
+        })*
+    };
 }
 
-/// An option that is unknown, out of range, or not to be combined with another.
-#[cold]
-pub(crate) fn option(message: impl Into<String>) -> Failure {
-    Failure::from(raised("TWINDEX_RANGE", message.into()))
+errors! {
+    /// A misuse that no type shows beforehand.
+    misuse: "TWINDEX_TYPE";
+    /// An option that is unknown, out of range, or not to be combined with another.
+    option: "TWINDEX_RANGE";
+    /// A value that its codec cannot encode or decode.
+    encoding: "TWINDEX_ENCODING";
 }
 
 /// An error of this code.
@@ -198,32 +196,35 @@ pub(crate) fn of_code(code: &str, message: String) -> Failure {
     Failure::from(raised(code, message))
 }
 
-/// A value that its codec cannot encode or decode.
-#[cold]
-pub(crate) fn encoding(message: impl Into<String>) -> Failure {
-    Failure::from(raised("TWINDEX_ENCODING", message.into()))
+/// Uses after an end.
+macro_rules! ends {
+    ($($(#[$doc:meta])* $name:ident: $code:literal, $message:literal;)*) => {
+        $($(#[$doc])*
+        #[cold]
+        pub(crate) fn $name() -> Failure {
+            of_code($code, $message.into())
+        })*
+    };
+}
+
+ends! {
+    /// A call after the store was closed.
+    closed: "TWINDEX_CLOSED", "the store is closed";
+    /// A use of what belongs to the process that this one was forked from.
+    forked: "TWINDEX_FORKED", "the store belongs to the process that this one was forked from; \
+                               make or open a store in this process, or start processes by \"spawn\"";
+    /// A use of a batch after its end.
+    ended: "TWINDEX_CLOSED", "the batch has ended: it was committed or given up";
+    /// A use of a snapshot, or of its tables, after its end.
+    snapshot_ended: "TWINDEX_ENDED", "the snapshot has ended: it was closed";
+    /// A use of a transaction, or of its tables, after its end.
+    transaction_ended: "TWINDEX_ENDED", "the transaction has ended: it was committed or given up";
 }
 
 /// An integer of more than 64 bits.
 #[cold]
 pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
     Failure::from(raised("TWINDEX_OVERFLOW", format!("{what} does not fit into 64 bits: {}", shown(object))))
-}
-
-/// A call after the store was closed.
-#[cold]
-pub(crate) fn closed() -> Failure {
-    Failure::from(raised("TWINDEX_CLOSED", "the store is closed"))
-}
-
-/// A use of what belongs to the process that this one was forked from.
-#[cold]
-pub(crate) fn forked() -> Failure {
-    Failure::from(raised(
-        "TWINDEX_FORKED",
-        "the store belongs to the process that this one was forked from; \
-         make or open a store in this process, or start processes by \"spawn\"",
-    ))
 }
 
 /// A table that remembers a codec that has to be named. A pickle is one, as to read it runs what it says, and so is `object`.
@@ -239,24 +240,6 @@ pub(crate) fn unknown_codec(table: &str, of: &str, name: &str) -> Failure {
             "the {of} of table {table:?} have the codec {name:?}, {how}, or \"bytes\" to see what is stored"
         ),
     ))
-}
-
-/// A use of a batch after its end.
-#[cold]
-pub(crate) fn ended() -> Failure {
-    Failure::from(raised("TWINDEX_CLOSED", "the batch has ended: it was committed or given up"))
-}
-
-/// A use of a snapshot, or of its tables, after its end.
-#[cold]
-pub(crate) fn snapshot_ended() -> Failure {
-    of_code("TWINDEX_ENDED", "the snapshot has ended: it was closed".into())
-}
-
-/// A use of a transaction, or of its tables, after its end.
-#[cold]
-pub(crate) fn transaction_ended() -> Failure {
-    of_code("TWINDEX_ENDED", "the transaction has ended: it was committed or given up".into())
 }
 
 /// The `IndexError` of a table with fewer pairs.

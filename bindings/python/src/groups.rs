@@ -7,17 +7,12 @@ use std::mem::ManuallyDrop;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::allocation::{gather, with_room};
 use crate::arena::Arena;
-use crate::codec::{Encoded, KeyCodec};
 use crate::dict::each_pair;
-use crate::error::{self, Failure, Result};
-use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::objects::{content, prefetch};
+use crate::prelude::*;
 
 /// So many objects ahead are asked for: what a batch is made of seldom lies in the processor's cache.
 const AHEAD: usize = 16;

@@ -3,14 +3,10 @@
 use std::io::{self, Read, Write};
 use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use pyo3::prelude::*;
 use twindex_finalization::attach;
 
-use crate::error::{Failure, Result};
-use crate::memory::check_memory;
+use crate::prelude::*;
 
 /// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
 pub(crate) const AT_ONCE: usize = 16 << 10;

@@ -4,18 +4,17 @@
 //! lives for as long as there is something to tell.
 
 use std::collections::VecDeque;
-use std::ptr;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use std::{ptr, thread};
 
 use log::kv::Key;
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use pyo3::prelude::*;
 use twindex_durable::LOG_TARGET;
 
 use crate::fork;
+use crate::prelude::*;
 
 /// So many wait to be told. More than that are forgotten.
 const MOST: usize = 1024;

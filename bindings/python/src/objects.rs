@@ -6,13 +6,9 @@ use std::ffi::c_char;
 use std::{ptr, slice};
 
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyList};
-
 use twindex::IndexKind;
 
-use crate::allocation::gather;
-use crate::error::Result;
+use crate::prelude::*;
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]

@@ -1,18 +1,17 @@
 //! Telling a Python function how far a long call has come.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::MutexGuard;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use twindex_durable::Progress;
 use twindex_finalization::attach;
 
-use crate::error::{self, Failure, Result};
 use crate::interrupts::wait_for;
+use crate::prelude::*;
 
 /// Between two calls of the function.
 const OFTEN: Duration = Duration::from_millis(100);

@@ -2,11 +2,7 @@
 
 use std::ops::Bound as End;
 
-use pyo3::prelude::*;
-
-use crate::codec::{Encoded, KeyCodec};
-use crate::error::{self, Result, shown};
-use crate::memory::check_memory;
+use crate::prelude::*;
 use crate::scan::Read;
 
 type Key<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

@@ -2,20 +2,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Bound as End;
-use std::sync::Arc;
 
-use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{ExpiringCursor, ExpiringReads, Unexpired};
 
-use crate::attached::Attached;
-use crate::codec::Codecs;
 use crate::cursor::Engine;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
 use crate::interrupts::Work;
-use crate::objects;
-use crate::shared::{Shared, not_copied};
+use crate::prelude::*;
 
 /// A table is read in blocks of this many pairs at first, then twice as many, up to the last.
 const FIRST_BLOCK: usize = 16;

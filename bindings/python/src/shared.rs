@@ -1,15 +1,14 @@
 //! What a store and all that was made from it share.
 
 use std::path::Path;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::Python;
 use twindex_durable::{Durability, Store};
 
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::source::Source;
+use crate::changes::Source;
+use crate::prelude::*;
 
 /// The engine's store, and whether it may still be used.
 pub(crate) struct Shared {

@@ -1,26 +1,19 @@
 //! The classes `Snapshot` and `SnapshotTable`.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::RwLock;
 
-use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
-use pyo3::types::{PyDict, PyList, PyTuple, PyWeakrefMethods, PyWeakrefReference};
-use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{PyClass, PyClassInitializer};
 use twindex::IndexKind;
 
 use crate::cache::seconds_of;
-use crate::codec::Codecs;
 use crate::cursor::Cursor;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
+use crate::files::path_of;
 use crate::interrupts::{dumped, wait_for};
-use crate::memory::check_memory;
-use crate::objects;
-use crate::paths::path_of;
-use crate::scan::Scan;
-use crate::shared::{Ends, Shared, not_copied};
-use crate::table::reads::table_reads;
+use crate::prelude::*;
+use crate::shared::Ends;
+use crate::table::reads::{described, table_reads};
 use crate::table::{Named, Table};
 
 /// All tables of a store as they were at one moment, without half of a batch or a transaction. `Store.snapshot` makes one.
@@ -275,24 +268,6 @@ impl<T> Deref for Lent<T> {
     }
 }
 
-/// The writes of a table, which are refused.
-macro_rules! refused {
-    ($class:ident: $($verb:ident)*) => {
-        #[pymethods]
-        impl $class {
-            $(/// Raises `ReadOnlyError`: nobody can write to a snapshot.
-            #[pyo3(signature = (*_arguments, **_keywords))]
-            fn $verb(
-                &self,
-                _arguments: &Bound<'_, PyTuple>,
-                _keywords: Option<&Bound<'_, PyDict>>,
-            ) -> Result<()> {
-                self.read_only()
-            })*
-        }
-    };
-}
-
 /// The class of a snapshot's tables, which `$reads` reads.
 macro_rules! snapshot_table {
     ($(#[$doc:meta])* $class:ident, $reads:ty) => {
@@ -310,6 +285,7 @@ macro_rules! snapshot_table {
         }
 
         table_reads!($class);
+        described!($class);
 
         impl $class {
             fn new(parts: Parts, reads: $reads) -> Self {
@@ -340,6 +316,14 @@ macro_rules! snapshot_table {
                 drop(self.engine.write().unwrap_or_else(PoisonError::into_inner).take());
             }
 
+            fn about(&self) -> (&str, IndexKind, (&str, &str)) {
+                (&self.name, self.index, (&self.remembered.0, &self.remembered.1))
+            }
+
+            fn state(&self) -> String {
+                self.len().map_or_else(|_| "ended".into(), |pairs| format!("{pairs} pairs"))
+            }
+
             fn read_only<T>(&self) -> Result<T> {
                 self.reader()?;
                 Err(twindex::Error::ReadOnly { table: self.name.clone() }.into())
@@ -352,22 +336,10 @@ macro_rules! snapshot_table {
                 self.codecs.visit(&visit)
             }
 
-            /// The name that it had in its store.
-            #[getter]
-            fn name(&self) -> &str {
-                &self.name
-            }
-
-            /// Its index, "hash" or "sorted".
-            #[getter]
-            fn index(&self) -> &'static str {
-                self.index.name()
-            }
-
-            /// The names of the codecs that the table remembers, of its keys and of its values.
-            #[getter]
-            fn codecs(&self) -> (&str, &str) {
-                (&self.remembered.0, &self.remembered.1)
+            /// What every write does: see `twindex._snapshots`.
+            #[pyo3(name = "_read_only")]
+            fn refuse(&self) -> Result<()> {
+                self.read_only()
             }
 
             fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
@@ -379,22 +351,6 @@ macro_rules! snapshot_table {
                 let _ = key;
                 self.read_only()
             }
-
-            fn __repr__(&self) -> String {
-                let (class, name, index) = (stringify!($class), &self.name, self.index.name());
-                let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
-                match self.len() {
-                    Ok(pairs) => format!("<twindex.{class} {name:?}: {kind}, {pairs} pairs>"),
-                    Err(_) => format!("<twindex.{class} {name:?}: {kind}, ended>"),
-                }
-            }
-        }
-
-        refused! {
-            $class:
-            alter clear compare_and_swap compare_and_swap_many delete delete_many delete_prefix delete_range increment
-            increment_many insert insert_many pop pop_first pop_last popitem replace replace_many setdefault take update upsert
-            upsert_many
         }
 
         not_copied!($class, "a SnapshotTable cannot be pickled or copied; dict(table) is a copy of its pairs");
@@ -429,8 +385,4 @@ impl ExpiringSnapshotTable {
     fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
         Ok(seconds_of(self.reader()?.ttl(self.codecs.keys.encode_sought(key)?)))
     }
-}
-
-refused! {
-    ExpiringSnapshotTable: touch remove_expired
 }

@@ -1,26 +1,18 @@
 //! The class `Store`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use twindex::{IndexKind, TableOptions};
 use twindex_durable::{AnyTable, Dump, Progress};
 
-use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::changes::{Changes, View};
-use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
-use crate::error::{self, Failure, Result};
+use crate::codec::DEFAULT_CODEC;
+use crate::files::path_of;
 use crate::interrupts::{Interruptible, dumped, wait_for};
-use crate::memory::check_memory;
-use crate::objects;
-use crate::paths::path_of;
-use crate::progress::{Telling, check_not_telling};
-use crate::shared::Shared;
+use crate::prelude::*;
+use crate::progress::Telling;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 use crate::table::expiring::ExpiringTable;

@@ -2,36 +2,23 @@
 
 use std::hint::black_box;
 use std::ops::Bound as End;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
-use pyo3::prelude::*;
-use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::PyIterator;
-use pyo3::{PyTraverseError, PyVisit};
 use twindex::{IndexKind, Swap, TableOptions, Write};
 use twindex_durable::{AnyTable, ExpiringPart};
 
-use crate::allocation::{gather, with_room};
-use crate::arguments::{self, Amount, Count, Given};
+use crate::arguments::Given;
 use crate::cache::{Life, Ttl, seconds_of};
-use crate::codec::{Codecs, Encoded};
-use crate::error::{self, Failure, Result};
-use crate::fork::Inherited;
-use crate::groups::{Groups, Keys};
-use crate::interrupts::AT_ONCE;
-use crate::memory::check_memory;
-use crate::objects::{self, Flags, Pair, Sums};
-use crate::progress::check_not_telling;
-use crate::range::Range;
-use crate::scan::Yields;
-use crate::shared::{Shared, not_copied};
+use crate::prelude::*;
 use crate::table::Table;
 use crate::table::expiring::{Lends, lends};
-use crate::table::reads::range_reads;
+use crate::table::reads::{described, range_reads};
 use crate::table::verbs::table_changes;
-use crate::verbs::{Engine, encode_amounts, encode_pairs, expiring_puts, key_reads, shared_verbs, updates};
+use crate::verbs::{
+    Engine, encode_amounts, encode_pairs, increments, key_reads, puts, shared_verbs, ttl_of, updates,
+};
 
 /// The same of a table of either kind.
 macro_rules! either {
@@ -404,6 +391,7 @@ impl Lends for Part {
 
 key_reads!(TransactionTable);
 range_reads!(TransactionTable, PyIterator);
+described!(TransactionTable);
 shared_verbs!(TransactionTable, Part);
 lends!(TransactionTable);
 table_changes!(TransactionTable);
@@ -412,6 +400,18 @@ impl TransactionTable {
     fn open(&self) -> Result<&Part> {
         self.store.check_open()?;
         Ok(&self.part)
+    }
+
+    fn about(&self) -> (&str, IndexKind, (&str, &str)) {
+        either!(&self.part.table, table => (table.name(), table.index(), table.codecs()))
+    }
+
+    fn state(&self) -> &'static str {
+        if self.part.running.engine.try_lock().is_ok_and(|engine| engine.is_none()) {
+            "ended"
+        } else {
+            "running"
+        }
     }
 
     fn change<T: Send>(
@@ -525,24 +525,6 @@ impl TransactionTable {
         self.codecs.visit(&visit)
     }
 
-    /// The table's name.
-    #[getter]
-    fn name(&self) -> &str {
-        either!(&self.part.table, table => table.name())
-    }
-
-    /// Its index, "hash" or "sorted".
-    #[getter]
-    fn index(&self) -> &'static str {
-        either!(&self.part.table, table => table.index().name())
-    }
-
-    /// The names of the codecs that the table remembers, of its keys and of its values.
-    #[getter]
-    fn codecs(&self) -> (&str, &str) {
-        either!(&self.part.table, table => table.codecs())
-    }
-
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.find(key)?.ok_or_else(|| error::missing(key))
     }
@@ -572,10 +554,6 @@ impl TransactionTable {
             None => Ok(py.None().into_bound(py)),
         });
         Ok(objects::list(py, gather(py, values)?)?)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<twindex.TransactionTable {:?}: {}>", self.name(), self.index())
     }
 }
 

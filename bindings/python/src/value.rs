@@ -3,11 +3,9 @@
 use std::ffi::c_int;
 
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use crate::error::Result;
-use crate::fork::Inherited;
+use crate::prelude::*;
 
 /// What a `memoryview` of a value keeps alive.
 #[pyclass(frozen, module = "twindex")]

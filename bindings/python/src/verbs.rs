@@ -1,18 +1,10 @@
 //! What tables and caches have in common: a mapping's methods, and the verbs for one key.
 
-use std::time::Duration;
-
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use twindex::{Swap, Write};
 
-use crate::allocation::{gather, with_room};
 use crate::arguments::Given;
-use crate::codec::{Codecs, Encoded, integer};
-use crate::error::Result;
-use crate::groups::Groups;
-use crate::interrupts::Interrupts;
-use crate::memory::check_memory;
+use crate::codec::integer;
+use crate::prelude::*;
 
 /// What does the verbs of a class outside the interpreter. Where pairs do not expire, there is no `ttl`.
 pub(crate) trait Engine: Sync {
@@ -105,11 +97,11 @@ macro_rules! key_reads {
 
             /// Whether each key is there.
             #[pyo3(signature = (keys, /))]
-            fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<crate::objects::Flags> {
+            fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
                 let py = keys.py();
-                let keys = crate::groups::Keys::new(keys, &self.codecs.keys)?;
+                let keys = Keys::new(keys, &self.codecs.keys)?;
                 let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
-                self.has_many(py, &keys).map(crate::objects::Flags)
+                self.has_many(py, &keys).map(Flags)
             }
         }
     };
@@ -131,7 +123,7 @@ macro_rules! mapping_reads {
                     return Ok(py.NotImplemented().into_bound(py));
                 }
                 let is_equal = crate::views::is_equal(&crate::views::items_view(slf)?, other)?;
-                Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
+                Ok(PyBool::new(py, is_equal).to_owned().into_any())
             }
 
             /// A set-like view of the keys.
@@ -176,7 +168,7 @@ macro_rules! shared_verbs {
                 bytes: usize,
                 write: impl Send + FnOnce(&$engine) -> std::result::Result<T, <$engine as Engine>::Error>,
             ) -> Result<T> {
-                crate::memory::check_memory()?;
+                check_memory()?;
                 self.change(py, bytes, write)
             }
 
@@ -228,7 +220,8 @@ macro_rules! shared_verbs {
                 change: &Bound<'_, PyAny>,
                 default: Option<&Bound<'_, PyAny>>,
             ) -> Result<Option<bool>> {
-                use crate::returned::Returned;
+
+                use crate::verbs::Returned;
 
                 let py = change.py();
                 let bytes = self.stored(key.as_ref())?;
@@ -363,7 +356,7 @@ macro_rules! shared_verbs {
                 py: Python<'_>,
                 pairs: Given<'_, '_>,
                 value: Given<'_, '_>,
-                keywords: Option<&Bound<'_, pyo3::types::PyDict>>,
+                keywords: Option<&Bound<'_, PyDict>>,
             ) -> Result<()> {
                 if let Given::Object(_) = value {
                     return Err(error::misuse(
@@ -405,23 +398,38 @@ macro_rules! shared_verbs {
     };
 }
 
-/// Gives a class `increment`, with what `shared_verbs` gives.
+/// The time to live that a call names, where the class takes one.
+macro_rules! ttl_of {
+    () => {
+        None
+    };
+    ($ttl:ident) => {
+        $ttl.map(|crate::cache::Ttl(ttl)| ttl)
+    };
+}
+
+/// Gives a class `increment`, with what `shared_verbs` gives. Where new pairs expire, it takes their `ttl`.
 macro_rules! increments {
-    ($class:ident) => {
+    ($class:ident $(, $ttl:ident)?) => {
         #[pymethods]
         impl $class {
             /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec
-            /// is "str", "bytes", "int" or "json". In a cache a pair keeps the time at which it expires, so this counts
-            /// requests by the minute.
+            /// is "str", "bytes", "int" or "json". A pair that is there keeps the time at which it expires, so this counts
+            /// requests by the minute. In a table whose pairs expire, a new pair lives for `ttl` seconds.
             ///
             /// >>> hits = Store().table("hits", values="int")
             /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
             /// (1, 11, 11)
-            #[pyo3(signature = (key, /, by=Amount(1)), text_signature = "($self, key, /, by=1)")]
-            fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+            #[pyo3(signature = (key, /, by=1$(, *, $ttl=None)?))]
+            fn increment(
+                &self,
+                key: &Bound<'_, PyAny>,
+                #[pyo3(from_py_with = arguments::amount)] by: i64
+                $(, $ttl: Option<crate::cache::Ttl>)?
+            ) -> Result<i64> {
                 self.codecs.values.check_decimal()?;
-                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by.0, None))
+                let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl_of!($($ttl)?));
+                self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by, ttl))
             }
 
             /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -430,48 +438,99 @@ macro_rules! increments {
             /// >>> hits = Store().table("hits", values="int")
             /// >>> hits.increment_many([("/", 1), ("/", 10)])
             /// [1, 11]
-            #[pyo3(signature = (amounts, /))]
-            fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-                let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
+            #[pyo3(signature = (amounts, /$(, *, $ttl=None)?))]
+            fn increment_many(&self, amounts: &Bound<'_, PyAny>$(, $ttl: Option<crate::cache::Ttl>)?) -> Result<Sums> {
+                let (py, groups, ttl) = (amounts.py(), Groups::pairs("amounts", amounts)?, ttl_of!($($ttl)?));
                 let amounts = encode_amounts(py, &self.codecs, &groups)?;
                 let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-                self.in_turns(py, &amounts, bytes, |pairs, amounts| {
-                    Engine::increment_many(pairs, amounts, None)
-                })
-                .map(Sums)
+                self.in_turns(py, &amounts, bytes, |pairs, amounts| Engine::increment_many(pairs, amounts, ttl)).map(Sums)
             }
         }
     };
 }
 
-/// The verbs of a class whose pairs expire that give keys values, one by one and together.
-macro_rules! expiring_puts {
-    ($class:ident: $($(#[$doc:meta])* $verb:ident: $write:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+/// Gives a class a verb that gives keys values, one by one and together.
+macro_rules! put {
+    (
+        $class:ident $(, $ttl:ident)?: $write:ident,
+        $(#[$doc:meta])* $verb:ident,
+        $(#[$doc_of_many:meta])* $many:ident
+    ) => {
         #[pymethods]
         impl $class {
-            $($(#[$doc])*
-            #[pyo3(signature = (key, value, /, *, ttl=None))]
-            fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
-                let (py, crate::codec::Codecs { keys, values }) = (key.py(), &self.codecs);
-                let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl.map(|Ttl(ttl)| ttl));
+            $(#[$doc])*
+            #[pyo3(signature = (key, value, /$(, *, $ttl=None)?))]
+            fn $verb(
+                &self,
+                key: &Bound<'_, PyAny>,
+                value: &Bound<'_, PyAny>
+                $(, $ttl: Option<crate::cache::Ttl>)?
+            ) -> Result<bool> {
+                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl_of!($($ttl)?));
                 self.write(py, value.len(), |pairs| {
                     Engine::write(pairs, twindex::Write::$write, key.as_ref(), value.as_ref(), ttl)
                 })
             }
 
             $(#[$doc_of_many])*
-            #[pyo3(signature = (pairs, /, *, ttl=None))]
-            fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
-                let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl.map(|Ttl(ttl)| ttl));
+            #[pyo3(signature = (pairs, /$(, *, $ttl=None)?))]
+            fn $many(&self, pairs: &Bound<'_, PyAny>$(, $ttl: Option<crate::cache::Ttl>)?) -> Result<Flags> {
+                let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl_of!($($ttl)?));
                 self.write_many(pairs.py(), &groups, |own, pairs| {
                     Engine::write_many(own, twindex::Write::$write, pairs, ttl)
                 })
-            })*
+            }
         }
     };
 }
 
-pub(crate) use {expiring_puts, increments, key_reads, mapping_reads, shared_verbs};
+/// Gives a class the verbs that give keys values. Where its pairs expire, they take a `ttl`.
+macro_rules! puts {
+    ($class:ident $(, $ttl:ident)?) => {
+        crate::verbs::put! {
+            $class $(, $ttl)?: Insert,
+            /// Adds the pair where the key is absent; whether it was. Where pairs expire, `ttl` is how many seconds this one lives.
+            ///
+            /// >>> users = Store().table("users")
+            /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
+            /// (True, False)
+            insert,
+            /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+            ///
+            /// >>> users = Store().table("users")
+            /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
+            /// [True, True, False]
+            insert_many
+        }
+        crate::verbs::put! {
+            $class $(, $ttl)?: Replace,
+            /// Gives the key another value where it is present; whether it was. A time to live begins anew.
+            ///
+            /// >>> users = Store().table("users", values="int")
+            /// >>> users.replace("ada", 1815)
+            /// False
+            replace,
+            /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+            replace_many
+        }
+        crate::verbs::put! {
+            $class $(, $ttl)?: Upsert,
+            /// Gives the key this value, present or not. Always takes effect, so always True, except in a cache for which the pair is
+            /// too large: then everything, the old value too, is as it was. The cache's other verbs, and `cache[key] = value`,
+            /// raise `CacheLimitError` there.
+            ///
+            /// >>> users = Store().table("users")
+            /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
+            /// (True, True)
+            upsert,
+            /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+            upsert_many
+        }
+    };
+}
+
+pub(crate) use {increments, key_reads, mapping_reads, put, puts, shared_verbs, ttl_of};
 
 /// Does work with all items, some at a time: as many, or those that have so many bytes together. Signals are looked for in
 /// between.
@@ -540,4 +599,26 @@ pub(crate) fn updates<'py>(
         groups.extend_by_dict(keywords)?;
     }
     Ok(groups)
+}
+
+/// `twindex.KEEP`, `twindex.DELETE`, or the new value.
+pub(crate) enum Returned<'py> {
+    Keep,
+    Delete,
+    Value(Bound<'py, PyAny>),
+}
+
+impl<'py> Returned<'py> {
+    pub(crate) fn of(object: Bound<'py, PyAny>) -> Result<Self> {
+        static KEEP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static DELETE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
+        if object.is(KEEP.import(py, "twindex._returned", "KEEP")?) {
+            return Ok(Self::Keep);
+        }
+        if object.is(DELETE.import(py, "twindex._returned", "DELETE")?) {
+            return Ok(Self::Delete);
+        }
+        Ok(Self::Value(object))
+    }
 }

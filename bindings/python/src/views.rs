@@ -1,32 +1,20 @@
 //! What mappings have in common: their views, and when two are equal.
 
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
-
 use crate::dict::each_pair;
-use crate::error::{self, Result};
 use crate::groups::items;
-use crate::interrupts::Interrupts;
-use crate::objects;
+use crate::prelude::*;
 
-/// A set-like view of the keys of a mapping.
-pub(crate) fn keys_view<'py, T>(mapping: &Bound<'py, T>) -> Result<Bound<'py, PyAny>> {
-    static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    Ok(VIEW.import(mapping.py(), "twindex._views", "KeysView")?.call1((mapping.as_any(),))?)
+/// Views of mappings, by classes of Python's.
+macro_rules! views {
+    ($($name:ident $class:literal)*) => {
+        $(pub(crate) fn $name<'py, T>(mapping: &Bound<'py, T>) -> Result<Bound<'py, PyAny>> {
+            static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            Ok(VIEW.import(mapping.py(), "twindex._views", $class)?.call1((mapping.as_any(),))?)
+        })*
+    };
 }
 
-/// A view of its values.
-pub(crate) fn values_view<'py, T>(mapping: &Bound<'py, T>) -> Result<Bound<'py, PyAny>> {
-    static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    Ok(VIEW.import(mapping.py(), "twindex._views", "ValuesView")?.call1((mapping.as_any(),))?)
-}
-
-/// A set-like view of its pairs.
-pub(crate) fn items_view<'py, T>(mapping: &Bound<'py, T>) -> Result<Bound<'py, PyAny>> {
-    static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    Ok(VIEW.import(mapping.py(), "twindex._views", "ItemsView")?.call1((mapping.as_any(),))?)
-}
+views!(keys_view "KeysView" values_view "ValuesView" items_view "ItemsView");
 
 /// Whether another mapping has these pairs and no others.
 pub(crate) fn is_equal<'py>(items: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<bool> {

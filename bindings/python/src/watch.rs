@@ -1,20 +1,14 @@
 //! What `twindex.Watch` reads from.
 
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{Watch, WatchOptions, Watched};
 
 use crate::arguments::positive;
 use crate::cache::computing::Call;
 use crate::changes::{seconds, show_change, show_lost};
-use crate::codec::Codecs;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::memory::check_memory;
+use crate::prelude::*;
 use crate::table::Table;
 use crate::table::expiring::ExpiringTable;
 

@@ -1,6 +1,8 @@
-"""Names of version 0.1 and of other kinds of tables, which for this release fail with an error that says what to use."""
+"""Names that fail with an error that says what to use: those of version 0.1, of other kinds of tables, and writes to snapshots."""
 
-from ._twindex import Cache, ExpiringTable, Store, Table
+from typing import Any
+
+from ._twindex import Cache, ExpiringSnapshotTable, ExpiringTable, SnapshotTable, Store, Table
 
 OF_TABLES = {
     "count": "len(table)",
@@ -39,3 +41,43 @@ class _Renamed:
 for _class, _names in RENAMED.items():
     for _name, _now in _names.items():
         setattr(_class, _name, _Renamed(_name, _now))
+
+# The writes of a table, and those of one whose pairs expire.
+WRITES = [
+    "alter",
+    "clear",
+    "compare_and_swap",
+    "compare_and_swap_many",
+    "delete",
+    "delete_many",
+    "delete_prefix",
+    "delete_range",
+    "increment",
+    "increment_many",
+    "insert",
+    "insert_many",
+    "pop",
+    "pop_first",
+    "pop_last",
+    "popitem",
+    "replace",
+    "replace_many",
+    "setdefault",
+    "take",
+    "update",
+    "upsert",
+    "upsert_many",
+]
+
+
+def _refused(table: SnapshotTable[Any, Any], *_arguments: object, **_keywords: object) -> None:
+    """Raises `ReadOnlyError`: nobody can write to a snapshot."""
+    table._read_only()
+
+
+for _class, _verbs in (
+    (SnapshotTable, WRITES),
+    (ExpiringSnapshotTable, [*WRITES, "touch", "remove_expired"]),
+):
+    for _name in _verbs:
+        setattr(_class, _name, _refused)

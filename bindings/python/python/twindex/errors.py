@@ -13,6 +13,50 @@ TWINDEX_UNKNOWN_INDEX - unknown index "btree", it is "hash" or "sorted"
 
 from typing import ClassVar
 
+__all__ = [
+    "ArgumentTypeError",
+    "CacheLimitError",
+    "CapacityError",
+    "CircleError",
+    "ClosedError",
+    "CodecNameError",
+    "ConflictError",
+    "CorruptError",
+    "EncodingError",
+    "EndedError",
+    "Error",
+    "ForeignTableError",
+    "ForkedError",
+    "InUseError",
+    "InWriteError",
+    "IntegerOverflowError",
+    "IoError",
+    "KeyTooLongError",
+    "LogFailedError",
+    "MemoryLimitError",
+    "MissingFileError",
+    "NoFileError",
+    "NoLogError",
+    "NoTableError",
+    "NotAPositionError",
+    "NotAnIntegerError",
+    "NotSupportedError",
+    "OptionError",
+    "PairLengthError",
+    "PositionGoneError",
+    "ReadOnlyError",
+    "TableDroppedError",
+    "TableNameError",
+    "TtlError",
+    "UnexpectedError",
+    "UnknownDurabilityError",
+    "UnknownIndexError",
+    "ValueTooLargeError",
+    "WrongCodecError",
+    "WrongExpiryError",
+    "WrongIndexError",
+]
+
 
 class Error(Exception):
     """Any error of Twindex."""

@@ -3,23 +3,16 @@
 use std::cell::RefCell;
 use std::future::Future as _;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Weak;
 use std::task::{Context, Wake, Waker};
-use std::time::Duration;
 
 use pyo3::exceptions::PyException;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict};
 use twindex_cache::{Begun, Lead, Leader, Outcome, Waiter};
 use twindex_finalization::attach;
 
 use super::Cache;
 use super::options::Ttl;
-use crate::codec::Encoded;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::objects;
+use crate::prelude::*;
 
 /// What runs in a thread by turns: a greenlet, or where there are none the thread itself. Tasks count as one for all.
 type Fiber = usize;

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, Cursor, Read, Write};
 
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
+use pyo3::types::PyType;
 use twindex_cache::{Error, Saved};
 use twindex_durable::format::{decode_codecs, encode_codecs};
 
@@ -12,12 +11,9 @@ use super::Cache;
 use super::listener::listen;
 use super::options::Arguments;
 use crate::buffer::Buffer;
-use crate::codec::Codecs;
-use crate::error::{self, Result};
+use crate::files::{path, path_of};
 use crate::interrupts::{Interruptible, dumped, wait_for};
-use crate::memory::check_memory;
-use crate::objects;
-use crate::paths::{path, path_of};
+use crate::prelude::*;
 
 fn open(source: &Bound<'_, PyAny>) -> Result<Box<dyn Read + Send>> {
     let py = source.py();

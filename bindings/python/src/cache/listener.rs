@@ -2,15 +2,11 @@
 
 use std::cell::RefCell;
 
-use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
-use pyo3::{PyTraverseError, PyVisit};
 use twindex_cache::{CacheOptions, Cause};
 use twindex_finalization::attach;
 
-use crate::codec::Codecs;
-use crate::error::{self, Failure, Result};
-use crate::objects;
+use crate::prelude::*;
 
 thread_local! {
     /// What the program's function raised in this thread, for the call that made the pair go.

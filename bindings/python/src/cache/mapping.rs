@@ -1,15 +1,9 @@
 //! What makes a cache a mapping.
 
-use pyo3::IntoPyObjectExt;
-use pyo3::intern;
-use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, intern};
 
 use super::Cache;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::memory::check_memory;
-use crate::objects::Pair;
-use crate::scan::{Scan, Yields};
+use crate::prelude::*;
 
 impl Cache {
     fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {

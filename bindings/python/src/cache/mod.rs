@@ -8,23 +8,14 @@ mod options;
 mod pairs;
 pub(crate) mod verbs;
 
-use std::time::Duration;
-
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use pyo3::{PyTraverseError, PyVisit};
 use twindex_cache::{CacheOptions, Iter};
 
 use self::listener::{Listener, listen, raise_failure};
 use self::options::Arguments;
-pub(crate) use self::options::{Life, Ttl, seconds_of};
 use self::pairs::Pairs;
-use crate::attached::Attached;
-use crate::codec::Codecs;
-use crate::error::{self, Result};
-use crate::fork::Inherited;
-use crate::memory::check_memory;
-use crate::objects;
+use crate::prelude::*;
+
+pub(crate) use self::options::{Life, Ttl, seconds_of};
 
 /// A mapping of bounded size for any objects that can be pickled: it drops pairs instead of refusing writes.
 ///

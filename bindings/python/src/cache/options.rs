@@ -1,15 +1,10 @@
 //! What a cache is made with.
 
-use std::time::Duration;
-
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt};
-pub(crate) use twindex_cache::Ttl as Life;
 use twindex_cache::{CacheOptions, MAX_TTL};
 
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
-use crate::error::{self, Failure, Result, shown};
+use crate::prelude::*;
+
+pub(crate) use twindex_cache::Ttl as Life;
 
 /// A time to live: seconds or a `timedelta`. `math.inf` is for ever.
 #[derive(Clone, Copy)]

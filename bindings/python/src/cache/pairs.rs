@@ -1,14 +1,11 @@
 //! The pairs of a cache, also in a child of `fork`.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use twindex::Write;
 use twindex_cache::{Cache, CacheOptions, Error, Result};
 
-use crate::codec::Encoded;
-use crate::fork::Inherited;
-use crate::interrupts::AT_ONCE;
+use crate::prelude::*;
 use crate::verbs::Engine;
 
 /// A cache. In a child of `fork`, where nobody may use that of the parent, it is a new and empty one.

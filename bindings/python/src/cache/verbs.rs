@@ -1,26 +1,18 @@
 //! The verbs, for one key and for many.
 
-use pyo3::prelude::*;
-use pyo3::types::PyList;
-
 use super::Cache;
 use super::options::{Ttl, count, seconds_of};
-use crate::allocation::{gather, with_room};
-use crate::arguments::{Amount, Given};
-use crate::codec::Encoded;
-use crate::error::{self, Result};
-use crate::groups::{Groups, Keys};
-use crate::interrupts::AT_ONCE;
-use crate::memory::check_memory;
-use crate::objects::{self, Flags, Sums};
+use crate::arguments::Given;
+use crate::prelude::*;
 use crate::verbs::{
-    Engine, encode_amounts, encode_pairs, expiring_puts, increments, key_reads, mapping_reads, shared_verbs,
+    Engine, encode_amounts, encode_pairs, increments, key_reads, mapping_reads, puts, shared_verbs, ttl_of,
     updates,
 };
 
 key_reads!(Cache);
 mapping_reads!(Cache);
 shared_verbs!(Cache, twindex_cache::Cache);
+puts!(Cache, ttl);
 increments!(Cache);
 
 impl Cache {
@@ -33,37 +25,6 @@ impl Cache {
             Ok(keys.iter().map(|key| cache.contains(key)).collect())
         })
     }
-}
-
-expiring_puts! {
-    Cache:
-    /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it lives.
-    ///
-    /// >>> cache = Cache(max_entries=100)
-    /// >>> cache.insert("ada", 1815, ttl=60), cache.insert("ada", 1852)
-    /// (True, False)
-    insert: Insert,
-    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-    insert_many;
-
-    /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
-    replace: Replace,
-    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-    replace_many;
-
-    /// Gives the key this value, present or not. Returns False where the pair is too large for the cache: then everything, the
-    /// old value too, is as it was. The other verbs, and `cache[key] = value`, raise `CacheLimitError` there.
-    ///
-    /// >>> cache = Cache(max_entries=100, ttl=3600)
-    /// >>> cache.upsert("ada", 1815, ttl=60), cache.ttl("ada") <= 60
-    /// (True, True)
-    upsert: Upsert,
-    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-    ///
-    /// >>> cache = Cache(max_entries=100)
-    /// >>> cache.upsert_many({"ada": 1815, "bob": 1900}, ttl=60)
-    /// [True, True]
-    upsert_many;
 }
 
 #[pymethods]

@@ -1,15 +1,12 @@
 //! Bytes, text and integers.
 
 use pyo3::exceptions::PyMemoryError;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
 use twindex::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use twindex_codec::Excerpt;
 
 use super::encoded::Encoded;
 use crate::buffer::Buffer;
-use crate::error::{self, Result, shown};
-use crate::objects;
+use crate::prelude::*;
 
 /// What bytes are for.
 #[derive(Clone, Copy, PartialEq, Eq)]

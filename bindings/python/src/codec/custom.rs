@@ -1,13 +1,8 @@
 //! Codecs of a program's own: a name and two functions.
 
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
-use pyo3::{PyTraverseError, PyVisit};
-
 use super::content::{Content, copy_buffer};
 use super::encoded::Encoded;
-use crate::error::{self, Result};
+use crate::prelude::*;
 
 /// What a `twindex.Codec` says. Each copy has references of its own, so that the garbage collector can count them.
 pub(crate) struct Custom {

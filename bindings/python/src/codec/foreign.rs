@@ -4,14 +4,11 @@ use pyo3::exceptions::{
     PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyLookupError, PyOverflowError,
     PyRecursionError, PyTypeError, PyValueError,
 };
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyInt, PyString};
+use pyo3::types::IntoPyDict;
 
 use super::encoded::Encoded;
 use super::nesting::Nesting;
-use crate::allocation::with_room;
-use crate::error::{self, Failure, Result, shown};
+use crate::prelude::*;
 
 /// A format and the functions that read and write it.
 pub(super) struct Format {

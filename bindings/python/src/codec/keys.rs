@@ -2,18 +2,14 @@
 
 use std::ops::Bound as End;
 
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use twindex::MAX_KEY_BYTES;
 use twindex_codec::int;
 
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
 use super::encoded::Encoded;
 use super::kind::codec;
-use super::object;
-use super::tuple;
-use crate::error::{self, Result, shown};
-use crate::objects;
+use super::{object, tuple};
+use crate::prelude::*;
 
 /// Where a range of encoded keys begins and ends.
 type Bounds = (End<Vec<u8>>, End<Vec<u8>>);

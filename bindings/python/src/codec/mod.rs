@@ -19,10 +19,7 @@ pub(crate) use self::encoded::Encoded;
 pub(crate) use self::keys::KeyCodec;
 pub(crate) use self::values::ValueCodec;
 
-use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
-
-use crate::error::{self, Result};
+use crate::prelude::*;
 
 /// The codec of keys and values of a new table, by default.
 pub(crate) const DEFAULT_CODEC: &str = "str";

@@ -1,16 +1,10 @@
 //! What JSON and `MessagePack` can give back as it was.
 
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple,
-};
+use pyo3::types::{PyByteArray, PyMemoryView};
 
-use crate::allocation::gather;
 use crate::dict::each_pair;
-use crate::error::{self, Result, shown};
-use crate::objects;
+use crate::prelude::*;
 
 /// Values in values. Readers recurse, and may have half of Python's 1,000 calls behind them. JavaScript has the same limit.
 const MAX_DEPTH: usize = 512;

@@ -2,18 +2,14 @@
 //!
 //! What is frequent has a short form. Everything else is pickled, and a pickle begins with a byte that no short form does.
 
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::PyByteArray;
 use twindex_codec::tuple::{Short, Writer};
 
 use super::content::Content;
 use super::encoded::Encoded;
 use super::foreign::Format;
 use super::tuple;
-use crate::allocation::with_room;
-use crate::error::{self, Result};
-use crate::objects;
+use crate::prelude::*;
 
 /// What a cache may have for keys and values besides: any object.
 pub(super) const OBJECT: &str = "object";

@@ -2,14 +2,12 @@
 
 use std::fmt;
 
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyMemoryView};
 use twindex_codec::tuple::{Reader, Token, Writer};
 
 use super::content::{Content, copy_bytes, utf8};
 use super::encoded::Encoded;
-use crate::error::{self, Result};
-use crate::objects;
+use crate::prelude::*;
 
 const EXPECTED: &str = "None, bytes, bytearray, memoryview of bytes, str, int, float or tuple";
 

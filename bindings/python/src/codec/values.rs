@@ -1,7 +1,5 @@
 //! The codecs of values.
 
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use twindex_codec::decimal;
 
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
@@ -9,8 +7,7 @@ use super::encoded::Encoded;
 use super::foreign::Format;
 use super::kind::codec;
 use super::object;
-use crate::error::{self, Result};
-use crate::objects;
+use crate::prelude::*;
 
 codec! {
     /// The encoding of values: "int" is decimal text.

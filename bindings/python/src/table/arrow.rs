@@ -1,14 +1,10 @@
 //! Writes of columns.
 
-use pyo3::prelude::*;
 use twindex::Write;
 
 use super::Table;
-use crate::allocation::with_room;
-use crate::codec::Encoded;
 use crate::columns::{Kind, copies, items, kinds};
-use crate::error::Result;
-use crate::interrupts::Interrupts;
+use crate::prelude::*;
 
 #[pymethods]
 impl Table {

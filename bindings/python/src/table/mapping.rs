@@ -8,7 +8,6 @@ macro_rules! pops {
             use twindex::IndexKind;
 
             use crate::arguments::Position;
-            use crate::objects::Pair;
 
             impl $class {
                 /// Removes the pair at an end and returns it.

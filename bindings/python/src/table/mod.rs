@@ -7,21 +7,11 @@ pub(crate) mod mapping;
 pub(crate) mod reads;
 pub(crate) mod verbs;
 
-use std::sync::Arc;
-
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-use pyo3::{PyClass, PyClassInitializer, PyTraverseError, PyVisit};
+use pyo3::{PyClass, PyClassInitializer};
 use twindex_durable::AnyTable;
 
-use crate::arguments::Text;
-use crate::attached::Attached;
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
-use crate::error::{self, Result};
-use crate::fork::Inherited;
 use crate::popitem::Popping;
-use crate::progress::check_not_telling;
-use crate::shared::Shared;
+use crate::prelude::*;
 use crate::table::expiring::ExpiringTable;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
@@ -183,6 +173,15 @@ macro_rules! table {
                 self.swap(py, b"", None, None).map(drop)
             }
 
+            fn about(&self) -> (&str, twindex::IndexKind, (&str, &str)) {
+                (self.engine.name(), self.engine.index(), self.engine.codecs())
+            }
+
+            fn state(&self) -> String {
+                let ended = |_| "closed".into();
+                self.open().map_or_else(ended, |table| format!("{} pairs", table.len()))
+            }
+
             /// The table for reads.
             #[inline]
             fn reader(&self) -> Result<&$reads> {
@@ -200,6 +199,7 @@ macro_rules! table {
         }
 
         crate::table::reads::table_reads!($class);
+        crate::table::reads::described!($class);
         crate::table::many::deletes!($class);
         crate::table::mapping::pops!($class, $expires);
 
@@ -208,28 +208,6 @@ macro_rules! table {
             fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
                 visit.call(&self.owner)?;
                 self.codecs.visit(&visit)
-            }
-
-            /// The name it has in its store.
-            #[getter]
-            pub(crate) fn name(&self) -> &str {
-                self.engine.name()
-            }
-
-            /// The index it was created with, "hash" or "sorted".
-            #[getter]
-            fn index(&self) -> &'static str {
-                self.engine.index().name()
-            }
-
-            /// The names of the codecs that the table remembers, of its keys and of its values.
-            ///
-            /// >>> store = Store()
-            /// >>> store.table("ages", values="int").codecs
-            /// ('str', 'int')
-            #[getter]
-            fn codecs(&self) -> (&str, &str) {
-                self.engine.codecs()
             }
 
             /// The bytes that this table holds.
@@ -242,15 +220,6 @@ macro_rules! table {
             fn clear(&self, py: Python<'_>) -> Result<()> {
                 let table = self.open()?;
                 Ok(py.detach(|| table.clear())?)
-            }
-
-            fn __repr__(&self) -> String {
-                let (class, name, index) = (stringify!($class), self.name(), self.index());
-                let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
-                match self.open() {
-                    Ok(table) => format!("<twindex.{class} {name:?}: {kind}, {} pairs>", table.len()),
-                    Err(_) => format!("<twindex.{class} {name:?}: {kind}, closed>"),
-                }
             }
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {

@@ -1,10 +1,7 @@
 //! What reads a table: one of a store, or one of a snapshot.
 
-use pyo3::prelude::*;
-
 use crate::cursor::Engine;
-use crate::error::Result;
-use crate::interrupts::AT_ONCE;
+use crate::prelude::*;
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -35,20 +32,11 @@ macro_rules! table_reads {
         const _: () = {
             use std::ops::Bound as End;
 
-            use pyo3::types::{PyList, PyMemoryView};
+            use pyo3::types::PyMemoryView;
 
-            use crate::allocation::with_room;
             use crate::arena::Arena;
-            use crate::arguments::{self, Count, Inclusive, Position};
-            use crate::codec::Encoded;
+            use crate::arguments::{Inclusive, Position};
             use crate::cursor::{Cursor, Engine};
-            use crate::error;
-            use crate::groups::Keys;
-            use crate::interrupts::AT_ONCE;
-            use crate::memory::check_memory;
-            use crate::objects::{self, Pair};
-            use crate::range::Range;
-            use crate::scan::{Scan, Yields};
             use crate::table::reads::{READ_AT_ONCE, READ_BYTES, READ_FIRST, pass, range_reads};
             use crate::value;
             use crate::verbs::{in_turns, key_reads, mapping_reads};
@@ -346,6 +334,43 @@ macro_rules! table_reads {
     };
 }
 
+/// Gives the class of a table what tells about it. It has `about`, its name, its index and the names of the codecs that it
+/// remembers, and `state`.
+macro_rules! described {
+    ($class:ident) => {
+        #[pymethods]
+        impl $class {
+            /// The name it has in its store.
+            #[getter]
+            pub(crate) fn name(&self) -> &str {
+                self.about().0
+            }
+
+            /// The index it was created with, "hash" or "sorted".
+            #[getter]
+            fn index(&self) -> &'static str {
+                self.about().1.name()
+            }
+
+            /// The names of the codecs that the table remembers, of its keys and of its values.
+            ///
+            /// >>> store = Store()
+            /// >>> store.table("ages", values="int").codecs
+            /// ('str', 'int')
+            #[getter]
+            fn codecs(&self) -> (&str, &str) {
+                self.about().2
+            }
+
+            fn __repr__(&self) -> String {
+                let (class, name, index) = (stringify!($class), self.name(), self.index());
+                let (keys, values) = (self.codecs.keys.name(), self.codecs.values.name());
+                format!("<twindex.{class} {name:?}: {index}, {keys} keys, {values} values, {}>", self.state())
+            }
+        }
+    };
+}
+
 /// Gives a class the reads of ranges. It has `scan_range`, whose result is `made`, and `at_end`.
 macro_rules! range_reads {
     ($class:ident, $made:ty) => {
@@ -409,4 +434,4 @@ macro_rules! range_reads {
     };
 }
 
-pub(crate) use {range_reads, table_reads};
+pub(crate) use {described, range_reads, table_reads};
