@@ -11,7 +11,6 @@ use std::time::Instant;
 use pyo3::exceptions::PyOverflowError;
 use twindex_durable::{ChangeSet, Effect, Position, TableChange, TableInfo};
 
-use crate::changes::Source;
 use crate::interrupts::wait_for;
 use crate::prelude::*;
 use crate::table::Table;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use twindex_durable::{Options, Report};
 
 use crate::changes::{Changes, View};
-use crate::files::path;
 use crate::prelude::*;
 use crate::progress::Telling;
 use crate::store::Store;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::Python;
 use twindex_durable::{Durability, Store};
 
 use crate::changes::Source;

@@ -1,14 +1,13 @@
-"""A writer and a reader of store files, made from docs/file-format.md alone.
+"""A reader of store files, made from docs/file-format.md alone.
 
-They show that the document is exact: twindex reads what this writes, and this reads what twindex writes.
-So this takes nothing from twindex, and does not look at how twindex does it.
+It shows that the document is exact, so it takes nothing from twindex, and does not look at how twindex does it.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
@@ -18,8 +17,6 @@ HEADER = 24
 HEAD = 12
 TABLE, PAIRS, END, LOG, SYNCED, KEPT = range(1, 7)
 PUT, DELETE, CREATE, DROP, CLEAR, POSITION = range(6)
-BLOCK = 64 * 1024
-NONE = 2**64 - 1
 
 Item: TypeAlias = "bytes | str | int | float | tuple[Item, ...] | None"
 
@@ -40,20 +37,11 @@ class Table:
     values: str
     pairs: dict[bytes, bytes] = field(default_factory=dict)
 
-    def entry(self) -> bytes:
-        keys, values = self.keys.encode(), self.values.encode()
-        index = ["hash", "sorted"].index(self.index)
-        return bytes([index, len(keys)]) + keys + bytes([len(values)]) + values + self.name.encode()
-
     def content(self) -> Content:
         return self.index, self.keys, self.values, sorted(self.pairs.items())
 
 
-# Writing
-
-
-def int_key(number: int) -> bytes:
-    return (number + 2**63).to_bytes(8, "big")
+# Keys
 
 
 def tuple_key(*items: Item) -> bytes:
@@ -90,15 +78,6 @@ def inverted(content: bytes) -> bytes:
     return bytes(byte ^ 0xFF for byte in content)
 
 
-def varint(number: int) -> bytes:
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    written.append(number)
-    return bytes(written)
-
-
 def sums(salt: int, offset: int, head: bytes, payload: bytes) -> tuple[int, int]:
     """Both checksums of a record, of whose head the kind and the length are given."""
     check = crc32(struct.pack("<QQ", salt, offset) + head)
@@ -112,133 +91,6 @@ class Step(NamedTuple):
     rest: bytes
     shared: int
     value: bytes
-
-
-def steps(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[Step]:
-    last = b""
-    for key, value in pairs:
-        shared = 0
-        while shared < min(len(last), len(key)) and last[shared] == key[shared]:
-            shared += 1
-        yield Step(len(last) - shared, key[shared:], shared, value)
-        last = key
-
-
-def pack_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The tokens of a record's pairs: as few as can be found by trying all references."""
-    row = list(steps(pairs))
-    packed = bytearray()
-    at = 0
-    while at < len(row):
-        step = row[at]
-        near = range(1, min(8, at) + 1)
-        counts = [same_steps(row, at, distance) for distance in near]
-        count = max(counts, default=0)
-        alike = [
-            distance
-            for distance in near
-            if (row[at - distance].cut, len(row[at - distance].rest)) == (step.cut, len(step.rest))
-        ]
-        if count or alike:
-            distance = near[counts.index(count)] if count else alike[0]
-            group = row[at : at + max(count, 1)]
-            lengths = [len(referred.value) for referred in row[at - distance : at - distance + len(group)]]
-            same_lengths = lengths == [len(pair.value) for pair in group]
-            packed.append(0x80 | same_lengths << 6 | distance - 1 << 3 | count)
-            for pair in group:
-                packed += b"" if same_lengths else varint(len(pair.value))
-                packed += b"" if count else pair.rest
-                packed += pair.value
-            at += len(group)
-        else:
-            before = row[at - 1] if at else Step(0, b"", 0, b"")
-            same_value = len(step.value) == len(before.value)
-            same_key = step.cut == len(step.rest)
-            packed.append(same_value << 6 | same_key << 5 | min(step.shared, 31))
-            packed += varint(step.shared - 31) if step.shared >= 31 else b""
-            packed += b"" if same_key else varint(len(step.rest))
-            packed += b"" if same_value else varint(len(step.value))
-            packed += step.rest + step.value
-            at += 1
-    return bytes(packed)
-
-
-def same_steps(row: list[Step], at: int, distance: int) -> int:
-    """How many pairs from here on, of seven, take the steps of those so far before them."""
-    count = 0
-    while count < 7 and at + count < len(row) and row[at + count][:2] == row[at + count - distance][:2]:
-        count += 1
-    return count
-
-
-def operation(what: int, table: int) -> bytes:
-    return bytes([what | min(table, 31) << 3]) + (varint(table - 31) if table >= 31 else b"")
-
-
-def put(table: int, key: bytes, value: bytes) -> bytes:
-    return operation(PUT, table) + varint(len(key)) + varint(len(value)) + key + value
-
-
-def delete(table: int, key: bytes) -> bytes:
-    return operation(DELETE, table) + varint(len(key)) + key
-
-
-def create(table: Table) -> bytes:
-    entry = table.entry()
-    return operation(CREATE, table.id) + varint(len(entry)) + entry
-
-
-def drop(table: int) -> bytes:
-    return operation(DROP, table)
-
-
-def clear(table: int) -> bytes:
-    return operation(CLEAR, table)
-
-
-def position(session: int, sequence: int) -> bytes:
-    return operation(POSITION, 0) + struct.pack("<QQ", session, sequence)
-
-
-class Writer:
-    """A file as far as it is written, in `content`."""
-
-    version = 1
-
-    def __init__(self, salt: int) -> None:
-        header = MAGIC + struct.pack("<IQ", self.version, salt)
-        self.salt = salt
-        self.content = bytearray(header + struct.pack("<I", crc32(header)))
-
-    def record(self, kind: int, payload: bytes) -> None:
-        head = bytes([kind]) + len(payload).to_bytes(5, "little")
-        check, crc = sums(self.salt, len(self.content), head, payload)
-        self.content += head + struct.pack("<HI", check, crc) + payload
-
-    def dump(self, tables: Iterable[Table], kept: Iterable[bytes] = ()) -> None:
-        count = 0
-        for table in tables:
-            self.record(TABLE, varint(table.id) + varint(len(table.pairs)) + table.entry())
-            block: list[tuple[bytes, bytes]] = []
-            size = 0
-            for key, value in table.pairs.items():
-                block.append((key, value))
-                size += len(key) + len(value)
-                if size >= BLOCK:
-                    self.record(PAIRS, varint(table.id) + pack_pairs(block))
-                    block, size = [], 0
-            if block:
-                self.record(PAIRS, varint(table.id) + pack_pairs(block))
-            count += len(table.pairs)
-        for changes in kept:
-            self.record(KEPT, changes)
-        self.record(END, struct.pack("<Q", count))
-
-    def log(self, *operations: bytes) -> None:
-        self.record(LOG, b"".join(operations))
-
-    def synced(self) -> None:
-        self.record(SYNCED, struct.pack("<Q", len(self.content)))
 
 
 # Reading
