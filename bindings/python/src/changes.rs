@@ -15,7 +15,6 @@ use crate::interrupts::wait_for;
 use crate::prelude::*;
 use crate::table::Table;
 use crate::table::expiring::ExpiringTable;
-use twindex_durable::{ChangeSet, Position};
 
 /// How long to wait before looking again: at first, after changes came, and when none do. Signals are looked at then.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));

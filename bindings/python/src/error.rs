@@ -78,14 +78,14 @@ impl From<twindex_durable::Error> for Failure {
 
 /// The errors of the engine and of caches: those of a reader or a writer, and those that have a class.
 macro_rules! of_engine {
-    ($($error:ty)*) => {
-        $(impl From<$error> for Failure {
+    ($($engine:ident)*) => {
+        $(impl From<$engine::Error> for Failure {
             #[cold]
-            fn from(error: $error) -> Self {
+            fn from(error: $engine::Error) -> Self {
                 let (code, message) = (error.code(), error.to_string());
                 Self::from(match error {
-                    <$error>::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
-                    <$error>::Io(error) => io_error(errno(&error), message),
+                    $engine::Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
+                    $engine::Error::Io(error) => io_error(errno(&error), message),
                     _ => raised(code, message),
                 })
             }
@@ -93,7 +93,7 @@ macro_rules! of_engine {
     };
 }
 
-of_engine!(twindex::Error twindex_cache::Error);
+of_engine!(twindex twindex_cache);
 
 impl From<twindex_codec::Error> for Failure {
     #[cold]

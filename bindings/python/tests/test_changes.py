@@ -1,9 +1,10 @@
-"""The feed: the changes of a store in the order of its log."""
+"""The feed, the changes of a store in the order of its log, and stores that keep up with the process that writes their file."""
 
 from __future__ import annotations
 
 import _thread
 import pickle
+import random
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import twindex
-from support import in_threads
+from support import in_threads, output_of
 from twindex import Change
 
 
@@ -111,16 +112,6 @@ def test_feed_of_some_tables_shows_them_by_their_codecs(store: twindex.Store) ->
     assert changes.position == store.position
     seen = there(store.changes(position, tables=[store.table("days", keys="bytes", values="bytes")]))
     assert seen[1].changes[0].key == b"1815-12-10"
-
-
-def test_nothing_is_passed_over_that_a_codec_cannot_show(store: twindex.Store) -> None:
-    store.table("t")
-    changes = store.changes()
-    store.table("t", keys="bytes")[b"\xff"] = "1"
-    for _ in range(2):
-        with pytest.raises(twindex.EncodingError):
-            next(changes)
-    assert next(store.changes(changes.position, raw=True)).changes[0].key == b"\xff"
 
 
 def test_feed_waits_until_its_timeout_or_its_end(path: Path) -> None:
@@ -249,3 +240,91 @@ def test_wrong_arguments(store: twindex.Store, tmp_path: Path) -> None:
         for call in calls:
             with pytest.raises(error):
                 call()
+
+
+WRITER = """
+import sys, twindex
+store = twindex.open(sys.argv[1])
+users = store.table("users")
+users.upsert("ada", "2")
+store.compact()
+with store.batch() as batch:
+    batch.upsert(users, "bob", "3")
+    batch.upsert(users, "eve", sys.argv[2])
+"""
+
+
+def test_follower_shows_what_another_process_wrote(path: Path) -> None:
+    with twindex.open(path) as store:
+        store.table("users")["ada"] = "1"
+        assert store.refresh() == 0
+    with twindex.open(path, read_only=True) as copy:
+        users = copy.table("users")
+        output_of(WRITER, path, "3")
+        assert users.select("ada") == "1"
+        assert copy.stats()["behind_bytes"] > 0
+        assert copy.refresh() > 0
+        assert dict(users) == {"ada": "2", "bob": "3", "eve": "3"}
+        assert copy.stats()["behind_bytes"] == 0
+        with pytest.raises(twindex.ReadOnlyError):
+            users["ada"] = "4"
+        copy.follow()
+        output_of(WRITER, path, "4")
+        end = time.monotonic() + 60
+        while users["eve"] != "4":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert copy.stats()["follow_error"] is None
+        with pytest.raises(twindex.ReadOnlyError):
+            copy.flush()
+    for use in (copy.refresh, copy.follow, copy.stats, lambda: copy.position, lambda: users.get("a")):
+        with pytest.raises(twindex.ClosedError):
+            use()
+
+
+def test_threads_close_stores_and_feeds_in_the_middle(path: Path) -> None:
+    store = twindex.open(path)
+    table = store.table("t", values="int")
+    table["one"] = 0
+    ended = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not ended.is_set():
+            copy = twindex.open(path, read_only=True)
+            copy.follow()
+            try:
+                changes = copy.changes()
+            except twindex.PositionGoneError:
+                # A compaction came in between.
+                continue
+            closing = threading.Timer(0.01, random.choice([copy.close, changes.close]))
+            closing.start()
+            try:
+                for batch in changes:
+                    values = [change.value for change in batch.changes]
+                    if len(values) != 2 or values[0] != values[1]:
+                        wrong.append(batch)
+                    copy.refresh()
+                    copy.stats()
+                copy.close()
+            except (twindex.ClosedError, twindex.PositionGoneError):
+                # A compaction may also come in between before the first batch.
+                pass
+            closing.join()
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(3000):
+        with store.batch() as batch:
+            batch.upsert(table, "one", number)
+            batch.upsert(table, "two", number)
+        if number % 1000 == 0:
+            store.compact()
+    ended.set()
+    for reader in readers:
+        reader.join(60)
+        assert not reader.is_alive()
+    assert wrong == []
+    store.close()

@@ -148,7 +148,7 @@ def test_a_snapshot_has_what_had_not_expired_and_does_not_change() -> None:
         assert 0 < (seen.ttl("a") or 0) <= 0.2
         cursor, scan = seen.cursor(), seen.scan()
         with pytest.raises(errors.ReadOnlyError):
-            seen.touch("a", 1)  # type: ignore[arg-type]
+            seen.touch("a", 1)  # type: ignore[attr-defined]
     for use in (lambda: dict(seen), lambda: cursor.scan_asc_next(), lambda: next(scan)):
         with pytest.raises(errors.EndedError):
             use()

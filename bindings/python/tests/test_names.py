@@ -92,16 +92,15 @@ def python(files: list[Path], name: str) -> set[str]:
     names: set[str] = set()
     for node in found[0].body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            # A table of a snapshot names what it refuses.
-            if not (node.args.vararg and node.args.vararg.arg == "_arguments"):
-                names.add("len" if node.name == "__len__" else node.name)
+            names.add("len" if node.name == "__len__" else node.name)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     for base in found[0].bases:
         of = base.value if isinstance(base, ast.Subscript) else base
         if isinstance(of, ast.Name):
-            # `_Batch` is the next file's `Batch`.
-            names |= python(files[1:], name) if of.id == f"_{name}" else python(files, of.id)
+            # `_Batch` is the next file's `Batch`. Tables in a cluster derive from what Twindex's do.
+            own = [*files, PYTHON / "_twindex.pyi"]
+            names |= python(files[1:], name) if of.id == f"_{name}" else python(own, of.id)
     return {name for name in names if not name.startswith("_")}
 
 

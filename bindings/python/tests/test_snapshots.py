@@ -31,33 +31,18 @@ def changed(table: twindex.Table[str, int]) -> None:
     table["more"] = 1
 
 
-READS: list[Callable[[Any], Any]] = [
-    len,
-    dict,
-    sorted,
-    lambda table: table == WORDS,
-    lambda table: sorted(table.keys() & {"00001", "x"}),
-    lambda table: sorted(table.values()),
-    lambda table: (table["00007"], table.get("x", 5), bytes(table.view("00007"))),
-    lambda table: table.select_many([*WORDS, "x"]),
-    lambda table: (table.name, table.index, table.codecs),
-]
-ORDERED: list[Callable[[Any], Any]] = [
-    list,
-    lambda table: list(reversed(table)),
-    lambda table: list(reversed(table.items())),
-    lambda table: (table.peekitem(5), table.bisect_left("00500"), list(table.irange("00990", "00995"))),
-    lambda table: list(table.scan(gte="00990", reverse=True, limit=5)),
-    lambda table: table.cursor(prefix="0001").scan_asc_next_many(100),
-]
+def test_methods_of_a_mapping_read_what_the_table_had(store: twindex.Store, index: Index) -> None:
+    """What the vectors have no word for."""
 
+    def read(table: Any) -> list[Any]:
+        results = [len(table), dict(table), sorted(table), table == WORDS, sorted(table.values())]
+        results += [sorted(table.keys() & {"00001", "x"}), table["00007"], table.get("x", 5)]
+        results += [bytes(table.view("00007")), table.select_many([*WORDS, "x"]), table.index, table.codecs]
+        if index == "sorted":
+            results += [list(table), list(reversed(table)), list(reversed(table.items())), table.peekitem(5)]
+            results += [table.bisect_left("00500"), list(table.irange("00990", "00995"))]
+        return results
 
-@pytest.mark.parametrize(
-    ("index", "read"), [("hash", read) for read in READS] + [("sorted", read) for read in READS + ORDERED]
-)
-def test_read_of_a_snapshot_is_what_the_table_gave(
-    store: twindex.Store, index: Index, read: Callable[[Any], Any]
-) -> None:
     table = store.table(index, values="int")
     expected = read(table)
     with store.snapshot() as then:
@@ -69,10 +54,9 @@ def test_table_of_a_snapshot_is_a_mapping_that_refuses_each_write(store: twindex
     then: Any = store.snapshot().table("sorted")
     assert issubclass(type(then), Mapping)
     assert not issubclass(type(then), MutableMapping)
-    writes = {name for name in dir(twindex.TransactionTable) if hasattr(then, name) and name[0] != "_"}
-    reads = {name for name in writes if "Raises `ReadOnlyError`" not in (getattr(then, name).__doc__ or "")}
-    common = {"contains", "contains_many", "first", "get", "last", "prefix", "scan", "select", "select_many"}
-    assert reads == common | {"codecs", "index", "name"}
+    reads = {"contains", "contains_many", "first", "get", "last", "prefix", "scan", "select", "select_many"}
+    reads |= {"codecs", "index", "name", "ttl", "touch"}
+    writes = {name for name in dir(twindex.TransactionTable) if name[0] != "_"}
     calls: list[Callable[[], object]] = [
         lambda: then.__setitem__("a", 1),
         lambda: then.__delitem__("00001"),
@@ -96,7 +80,7 @@ def test_snapshot_is_typed_by_the_handle(store: twindex.Store) -> None:
         assert assert_type(seen["00001"], int) == 1
         assert then.table("sorted", values="bytes")["00001"] == b"1"
         with pytest.raises(twindex.ReadOnlyError):
-            seen["a"] = 1  # type: ignore[index, assignment]
+            seen["a"] = 1  # type: ignore[index]
 
 
 def test_bad_arguments_are_named(store: twindex.Store) -> None:
@@ -136,7 +120,7 @@ def test_end_of_a_snapshot_ends_all_that_reads_it(store: twindex.Store, ends: st
         lambda: table.select_many(["00001"]),
         lambda: table.cursor(),
         lambda: list(items),
-        lambda: table.insert("a", 1),  # type: ignore[arg-type]
+        lambda: table.insert("a", 1),  # type: ignore[attr-defined]
         cursor.scan_asc_next,
         lambda: cursor.scan_desc_next_many(5),
         lambda: cursor.key,

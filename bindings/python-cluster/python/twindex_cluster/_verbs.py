@@ -258,8 +258,8 @@ class Verbs(Connected):
         """After how many seconds a pair of a hash table expires: `inf` where it does not, None where there is none."""
         return self._native.ttl(self._coder.sought(key), lambda left: float("inf") if left == -1 else left)
 
-    def touch(self, key, ttl, /):
-        """Let a pair of a hash table live this many seconds, or forever with None; whether that changed it."""
+    def touch(self, key, ttl=None, /):
+        """Let a pair of a hash table live this many seconds, or by default for ever; whether that changed it."""
         return self._native.touch(self._coder.key(key), lifetime(ttl))
 
     # --- scans

@@ -1,31 +1,18 @@
 # The types that the classes for threads and for asyncio share.
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Generic, Literal, NoReturn, Self, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeAlias, TypedDict, TypeVar
 
-from _typeshed import SupportsItems
 from twindex import Codec
+from twindex._twindex import _Index
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 Time: TypeAlias = float | timedelta
-Index: TypeAlias = Literal["hash", "sorted"]
-CodecOrName: TypeAlias = str | Codec[Any]
-Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
-
-class Context:
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 class AsyncContext:
     async def __aenter__(self) -> Self: ...
@@ -52,20 +39,9 @@ class Options(TypedDict, total=False):
     tls_identity: tuple[bytes | str, bytes | str] | None
 
 class TableOptions(TypedDict, total=False):
-    keys: CodecOrName | None
-    values: CodecOrName | None
+    keys: str | Codec[Any] | None
+    values: str | Codec[Any] | None
     create: bool
-
-class Range(TypedDict, Generic[_A], total=False):
-    gt: _A | None
-    gte: _A | None
-    lt: _A | None
-    lte: _A | None
-    prefix: _A | None
-
-class ScanRange(Range[_A], total=False):
-    reverse: bool
-    limit: int | None
 
 class Stores:
     @property
@@ -77,7 +53,7 @@ class Verbs(Generic[_K, _V]):
     @property
     def name(self) -> str: ...
     @property
-    def index(self) -> Index: ...
+    def index(self) -> _Index: ...
     @property
     def codecs(self) -> tuple[str, str]: ...
     def watch(self, _prefix: object = None, /, **_options: object) -> NoReturn: ...

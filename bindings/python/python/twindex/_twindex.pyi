@@ -483,7 +483,7 @@ class _TableWrites(_Writes[_K, _V, _KeyIn_contra, _ValueIn_contra]):
 
 # What takes times to live: of tables whose pairs expire, of those of transactions and of caches.
 @type_check_only
-class _TimedWrites(Generic[_KeyIn_contra, _ValueIn_contra]):
+class _TimedWrites(Generic[_K, _V, _KeyIn_contra, _ValueIn_contra]):
     def insert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
     def replace(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
     def upsert(self, key: _KeyIn_contra, value: _ValueIn_contra, /, *, ttl: _Ttl = None) -> bool: ...
@@ -502,7 +502,7 @@ class _TimedWrites(Generic[_KeyIn_contra, _ValueIn_contra]):
 # The writes of tables whose pairs expire, and of those of transactions.
 @type_check_only
 class _Lends(
-    _TimedWrites[_KeyIn_contra, _ValueIn_contra],
+    _TimedWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
     _TableWrites[_K, _V, _KeyIn_contra, _ValueIn_contra],
     Generic[_K, _V, _KeyIn_contra, _ValueIn_contra],
 ):
@@ -683,7 +683,7 @@ class _Waiter:
 
 @disjoint_base
 class Cache(  # type: ignore[misc]
-    _TimedWrites[_CKIn_contra, _CVIn_contra],
+    _TimedWrites[_CK, _CV, _CKIn_contra, _CVIn_contra],
     _Reads[_CK, _CV, _CKIn_contra],
     _Writes[_CK, _CV, _CKIn_contra, _CVIn_contra],
     MutableMapping[_CK, _CV],
