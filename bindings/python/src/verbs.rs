@@ -173,7 +173,7 @@ macro_rules! shared_verbs {
             }
 
             /// Does `work` with all items outside the interpreter, some at a time.
-            pub(super) fn in_turns<T: Sync, R: Send>(
+            pub(crate) fn in_turns<T: Sync, R: Send>(
                 &self,
                 py: Python<'_>,
                 items: &[T],

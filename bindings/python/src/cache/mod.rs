@@ -3,7 +3,6 @@
 pub(crate) mod computing;
 mod files;
 mod listener;
-mod mapping;
 mod options;
 mod pairs;
 pub(crate) mod verbs;

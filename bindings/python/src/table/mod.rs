@@ -1,9 +1,6 @@
 //! The class `Table`.
 
-mod arrow;
 pub(crate) mod expiring;
-pub(crate) mod many;
-pub(crate) mod mapping;
 pub(crate) mod reads;
 pub(crate) mod verbs;
 
@@ -200,8 +197,8 @@ macro_rules! table {
 
         crate::table::reads::table_reads!($class);
         crate::table::reads::described!($class);
-        crate::table::many::deletes!($class);
-        crate::table::mapping::pops!($class, $expires);
+        crate::table::verbs::deletes!($class);
+        crate::table::verbs::pops!($class, $expires);
 
         #[pymethods]
         impl $class {
