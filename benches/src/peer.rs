@@ -14,6 +14,8 @@ pub trait Peer: Sized + 'static {
     const REMOTE: bool = false;
     /// Whether threads can share it.
     const THREADS: bool;
+    /// Whether a program would hold many small ones.
+    const MANY: bool = true;
     /// What one thread works with for one step of the work.
     type Session<'p>: Session;
 
@@ -22,7 +24,7 @@ pub trait Peer: Sized + 'static {
 
     /// Several small ones, held as a program that needs many would hold them. `None` where nobody would.
     fn several(count: usize, options: &Options) -> Option<Vec<Self>> {
-        Some((0..count).map(|_| Self::open(options)).collect())
+        Self::MANY.then(|| (0..count).map(|_| Self::open(options)).collect())
     }
 
     /// The bytes that it holds, where the process's resident size would not show them.

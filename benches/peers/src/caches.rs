@@ -46,17 +46,21 @@ macro_rules! cache {
 
             fn put(&self, $key: &[u8], $value: &[u8]) -> bool {
                 let $cache = self;
-                $put;
-                true
+                $put
             }
         }
     };
 }
 
-cache!(quick_cache::sync::Cache<Bytes, Bytes, Weigh>, |cache, key, value| get cache.get(key), put cache.insert(key.into(), value.into()));
-cache!(moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(key), put cache.insert(key.into(), value.into()));
-cache!(mini_moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put cache.insert(key.into(), value.into()));
-cache!(foyer_memory::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put cache.insert(key.into(), value.into()));
+cache!(quick_cache::sync::Cache<Bytes, Bytes, Weigh>, |cache, key, value| get cache.get(key), put { cache.insert(key.into(), value.into()); true });
+cache!(moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(key), put { cache.insert(key.into(), value.into()); true });
+cache!(mini_moka::sync::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put { cache.insert(key.into(), value.into()); true });
+cache!(foyer_memory::Cache<Bytes, Bytes>, |cache, key, value| get cache.get(&Bytes::from(key)), put { cache.insert(key.into(), value.into()); true });
+// Plain LRU, behind a mutex.
+cache!(Mutex<schnellru::LruMap<Bytes, Bytes>>, |cache, key, value|
+    get cache.lock().expect("no thread panics").get(&Bytes::from(key)),
+    put cache.lock().expect("no thread panics").insert(Bytes::from(key), value.into())
+);
 
 impl Cache for twindex_cache::Cache {
     fn get(&self, key: &[u8]) -> Option<u8> {
@@ -65,17 +69,6 @@ impl Cache for twindex_cache::Cache {
 
     fn put(&self, key: &[u8], value: &[u8]) -> bool {
         self.upsert(key, value).is_ok_and(|is_kept| is_kept)
-    }
-}
-
-/// Plain LRU, behind a mutex.
-impl Cache for Mutex<schnellru::LruMap<Bytes, Bytes>> {
-    fn get(&self, key: &[u8]) -> Option<u8> {
-        self.lock().expect("no thread panics").get(&Bytes::from(key)).map(|value| value[0])
-    }
-
-    fn put(&self, key: &[u8], value: &[u8]) -> bool {
-        self.lock().expect("no thread panics").insert(Bytes::from(key), value.into())
     }
 }
 

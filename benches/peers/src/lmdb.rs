@@ -36,6 +36,8 @@ pub fn open(folder: &Path, flags: EnvFlags) -> Env {
 
 impl<const FILE: bool> Peer for Lmdb<FILE> {
     const NAME: &'static str = if FILE { "lmdb-file" } else { "lmdb" };
+    // An environment costs a file, a mapping and two descriptors.
+    const MANY: bool = false;
     shared!(Transaction<'p>, |peer| Transaction {
         env: &peer.env,
         pairs: peer.pairs,
@@ -64,11 +66,6 @@ impl<const FILE: bool> Peer for Lmdb<FILE> {
         txn.commit().expect("LMDB commits");
         let syncing = (persistence == Persistence::Everysec).then(|| sync_every_second(env.clone()));
         Self { env, pairs, syncing, _folder: folder }
-    }
-
-    /// An environment costs a file, a mapping and two descriptors.
-    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
-        None
     }
 
     /// The size of its file, of which little is mapped before it is read.

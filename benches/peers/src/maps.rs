@@ -123,72 +123,66 @@ impl<M> Pinned<'_, M> {
     }
 }
 
-pub struct Papaya(papaya::HashMap<Bytes, Bytes, Hasher>);
+macro_rules! pinned {
+    ($(#[$doc:meta])* $peer:ident, $name:literal, $map:ty, $new:expr, |$it:ident, $key:ident, $value:ident, $guard:ident, $read:ident| {
+        insert: $insert:expr, replace: $replace:expr, delete: $delete:expr, select: $select:expr,
+    }) => {
+        $(#[$doc])*
+        pub struct $peer($map);
 
-impl Peer for Papaya {
-    const NAME: &'static str = "papaya";
-    shared!(Pinned<'p, papaya::HashMap<Bytes, Bytes, Hasher>>, |peer| Pinned {
-        map: &peer.0,
-        guard: peer.0.guard(),
-        removed: 0
-    });
+        impl Peer for $peer {
+            const NAME: &'static str = $name;
+            shared!(Pinned<'p, $map>, |peer| Pinned { map: &peer.0, guard: peer.0.guard(), removed: 0 });
 
-    fn open(_: &Options) -> Self {
-        Self(papaya::HashMap::with_hasher(Hasher::default()))
-    }
+            fn open(_: &Options) -> Self {
+                Self($new)
+            }
+        }
+
+        impl Session for Pinned<'_, $map> {
+            fn insert(&mut self, $key: &[u8], $value: &[u8]) -> bool {
+                let ($it, $guard) = (self.map, &self.guard);
+                $insert
+            }
+
+            fn replace(&mut self, $key: &[u8], $value: &[u8]) -> bool {
+                let ($it, $guard) = (self.map, &self.guard);
+                let is_replaced = $replace;
+                self.removed(is_replaced)
+            }
+
+            fn delete(&mut self, $key: &[u8]) -> bool {
+                let ($it, $guard) = (self.map, &self.guard);
+                let is_deleted = $delete;
+                self.removed(is_deleted)
+            }
+
+            fn select<R>(&mut self, $key: &[u8], $read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+                let ($it, $guard) = (self.map, &self.guard);
+                $select
+            }
+        }
+    };
 }
 
-impl Session for Pinned<'_, papaya::HashMap<Bytes, Bytes, Hasher>> {
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
-        self.map.insert(key.into(), value.into(), &self.guard).is_none()
+pinned!(Papaya, "papaya", papaya::HashMap<Bytes, Bytes, Hasher>, papaya::HashMap::with_hasher(Hasher::default()),
+    |map, key, value, guard, read| {
+        insert: map.insert(key.into(), value.into(), guard).is_none(),
+        replace: map.update(key.into(), |_| value.into(), guard).is_some(),
+        delete: map.remove(key, guard).is_some(),
+        select: map.get(key, guard).map(|value| read(value)),
     }
+);
 
-    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let is_replaced = self.map.update(key.into(), |_| value.into(), &self.guard).is_some();
-        self.removed(is_replaced)
+pinned!(
+    /// The crate of that name, a trie of B+ trees. Its keys have at most 256 bytes.
+    Masstree, "masstree", MassTree15<Bytes>, MassTree15::new(), |map, key, value, guard, read| {
+        insert: map.insert_with_guard(key, value.into(), guard).is_none(),
+        replace: map.insert_with_guard(key, value.into(), guard).is_some(),
+        delete: matches!(map.remove_with_guard(key, guard), Ok(Some(_))),
+        select: map.get_ref(key, guard).map(|value| read(&value)),
     }
-
-    fn delete(&mut self, key: &[u8]) -> bool {
-        let is_deleted = self.map.remove(key, &self.guard).is_some();
-        self.removed(is_deleted)
-    }
-
-    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        self.map.get(key, &self.guard).map(|value| read(value))
-    }
-}
-
-/// The crate of that name, a trie of B+ trees. Its keys have at most 256 bytes.
-pub struct Masstree(MassTree15<Bytes>);
-
-impl Peer for Masstree {
-    const NAME: &'static str = "masstree";
-    shared!(Pinned<'p, MassTree15<Bytes>>, |peer| Pinned { map: &peer.0, guard: peer.0.guard(), removed: 0 });
-
-    fn open(_: &Options) -> Self {
-        Self(MassTree15::new())
-    }
-}
-
-impl Session for Pinned<'_, MassTree15<Bytes>> {
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
-        self.map.insert_with_guard(key, value.into(), &self.guard).is_none()
-    }
-
-    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let is_replaced = self.map.insert_with_guard(key, value.into(), &self.guard).is_some();
-        self.removed(is_replaced)
-    }
-
-    fn delete(&mut self, key: &[u8]) -> bool {
-        let is_deleted = matches!(self.map.remove_with_guard(key, &self.guard), Ok(Some(_)));
-        self.removed(is_deleted)
-    }
-
-    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        self.map.get_ref(key, &self.guard).map(|value| read(&value))
-    }
-}
+);
 
 impl SortedSession for Pinned<'_, MassTree15<Bytes>> {
     fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {

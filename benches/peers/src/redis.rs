@@ -59,16 +59,13 @@ const END: u8 = 0;
 impl<S: Session + From<Connection> + 'static> Peer for Redis<S> {
     const NAME: &'static str = "redis";
     const REMOTE: bool = true;
+    const MANY: bool = false;
     shared!(S, |peer| (peer.open)(connect(&peer.server)));
 
     fn open(options: &Options) -> Self {
         let (server, folder) = start(options).unwrap_or_else(|error| panic!("redis-server: {error}"));
         let empty_bytes = memory(&server);
         Self { server, empty_bytes, open: S::from, _folder: folder }
-    }
-
-    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
-        None
     }
 
     fn bytes(&mut self) -> Option<u64> {

@@ -35,16 +35,13 @@ impl Reader<'_> {
 
 impl Peer for Snapshotted {
     const NAME: &'static str = "twindex-snapshot";
+    const MANY: bool = false;
     shared!(Reader<'p>, |peer| Reader(peer, None));
 
     fn open(options: &Options) -> Self {
         let store = twindex::Store::new();
         let table = store.table("pairs", index(options)).expect("the name is valid");
         Self(store, table)
-    }
-
-    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
-        None
     }
 }
 
@@ -109,14 +106,11 @@ impl Redb {
 
 impl Peer for Redb {
     const NAME: &'static str = "redb";
+    const MANY: bool = false;
     shared!(RedbSession<'p>, |peer| RedbSession(peer, None));
 
     fn open(_: &Options) -> Self {
         Self::new()
-    }
-
-    fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
-        None
     }
 }
 
