@@ -718,6 +718,7 @@ mod platform {
         Hashing::default()
     }
 
+    /// How a hash table hashes its keys.
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub type Hashing = foldhash::fast::SeedableRandomState;
 
@@ -725,6 +726,7 @@ mod platform {
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub(super) static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
 
+    /// For a new table.
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub fn hashing() -> Hashing {
         static TABLES: AtomicU64 = AtomicU64::new(0);

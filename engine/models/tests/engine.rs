@@ -8,7 +8,6 @@ mod quarantine;
 mod scale;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use scale::scaled;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
