@@ -1,8 +1,9 @@
-"""Sub-interpreters, and `python -m twindex`: the tool itself is tested where it is made, this is that it arrives."""
+"""Interpreters that end while daemon threads call, sub-interpreters, and `python -m twindex`, which is tested where it is made."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,9 +12,72 @@ from pathlib import Path
 import pytest
 
 import twindex
-from support import output_of
+from support import IS_LINUX, output_of
+from twindex import _twindex
+
+# What each thread does over and over. Each runs Python code below native code, or waits for the interpreter's lock there.
+KINDS = {
+    "json": 't = s.table("t", values="json")\ndef run(): t["k"] = {"a": [1]}; t["k"]',
+    "msgpack": 't = s.table("t", values="msgpack")\ndef run(): t["k"] = {"a": [1]}; t["k"]',
+    "alter": 't = s.table("t", values="int")\ndef run(): t.alter("k", lambda v: v + 1, 0)',
+    "codec": 'c = twindex.Codec("c", lambda v: str(v).encode(), lambda b: int(b)); t = s.table("t", keys=c, values=c)\n'
+    "def run(): t[5] = 6; list(t.items())",
+    "on_evict": "c = twindex.Cache(maxsize=3, on_evict=lambda *pair: sum(range(9)))\ndef run(): c.update({1: 1, 2: 2, 3: 3, 4: 4})",
+    "generator": 't = s.table("t")\ndef run(): t.upsert_many((str(n), "v") for n in range(99)); t == {}',
+    "compact": 's = twindex.open(sys.argv[1]); t = s.table("t"); t.update({str(n): "v" for n in range(99)})\n'
+    "def run(): s.compact(progress=lambda p: None)",
+    "computation": "c = twindex.Cache(maxsize=3)\ndef run(): c.clear(); c.get_or_compute(1, lambda: sum(range(99)))",
+    "detached": 't = s.table("t", values="bytes"); big = bytes(100_000)\ndef run(): t["k"] = big; t.select_many(["k"] * 9)',
+    "feed": "s = twindex.open(sys.argv[1]); f = s.changes()\ndef run(): f.wait(0.001)",
+    "deallocation": 't = s.table("t")\nclass K(str):\n  def __del__(self): sum(range(99))\n'
+    'def run(): t.upsert_many([(K("k"), K("v"))] * 9)',
+}
 
 PROGRAM = """
+import sys, threading, time, twindex
+s = twindex.Store()
+{kind}
+def loop():
+    while True:
+        run()
+run()
+for _ in range(3):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interpreter_ends_quietly_while_daemon_threads_call(kind: str, path: Path) -> None:
+    assert output_of(PROGRAM.format(kind=KINDS[kind]), path) == ""
+
+
+# What neither runs Python code, nor frees or collects objects, nor takes the interpreter's lock.
+HARMLESS = """
+PyBuffer_FillInfo PyByteArray_AsString PyByteArray_FromStringAndSize PyByteArray_Size PyBytes_AsString PyBytes_AsStringAndSize PyBytes_FromStringAndSize
+PyBytes_Size PyCMethod_New PyCallable_Check PyDict_Next PyDict_Size PyErr_ExceptionMatches
+PyErr_GivenExceptionMatches PyErr_NewExceptionWithDoc PyErr_Occurred PyException_GetTraceback PyEval_SaveThread PyFloat_FromDouble
+PyInterpreterState_Get PyInterpreterState_GetID PyList_Append PyList_GetItem PyList_SetItem PyList_Size PyLong_AsLong
+PyLong_AsUnsignedLongLong PyLong_FromLong PyLong_FromLongLong PyLong_FromSsize_t PyLong_FromUnsignedLongLong
+PyModuleDef_Init PyModule_GetNameObject PyObject_CheckBuffer PyObject_GC_UnTrack PyObject_GenericGetDict
+PyObject_GenericSetDict PySequence_Check PyTuple_GetItem PyTuple_SetItem PyTuple_Size PyType_FromSpec PyType_GetFlags
+PyType_GetName PyType_GetQualName PyType_GetSlot PyType_IsSubtype PyUnicode_AsUTF8AndSize
+PyUnicode_FromObject PyUnicode_FromStringAndSize PyUnicode_InternInPlace PyWeakref_GetObject Py_GenericAlias Py_GetVersion Py_InitializeEx Py_IsInitialized
+Py_NewRef _Py_IncRef
+"""
+
+
+@pytest.mark.skipif(not IS_LINUX or not shutil.which("nm"), reason="reads the library by nm")
+def test_functions_that_may_take_the_lock_are_guarded() -> None:
+    listing = subprocess.run(
+        ["nm", "-D", "-u", _twindex.__file__], capture_output=True, text=True, check=True
+    )
+    called = {line.split()[-1] for line in listing.stdout.splitlines() if "Py" in line.split()[-1]}
+    data = {name for name in called if name.startswith("PyExc_") or name.endswith(("Type", "Struct"))}
+    assert called - data <= set(HARMLESS.split())
+
+
+IN_SUBINTERPRETERS = """
 import _testcapi
 {before}
 refused = '''
@@ -45,7 +109,7 @@ def test_sub_interpreter_is_refused_and_leaves_the_main_one_as_it_was(before: st
     on those failed with "name 'isinstance' is not defined".
     """
     pytest.importorskip("_testcapi")
-    assert output_of(PROGRAM.format(before=before)) == "works\n"
+    assert output_of(IN_SUBINTERPRETERS.format(before=before)) == "works\n"
 
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / ("twindex.exe" if sys.platform == "win32" else "twindex")
