@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -59,6 +60,26 @@ def in_threads(count: int, work: Callable[[int], object]) -> list[Any]:
     with ThreadPoolExecutor(count) as pool:
         futures = [pool.submit(run, number) for number in range(count)]
         return [future.result(DEADLOCK_SECONDS) for future in futures]
+
+
+@contextmanager
+def repeated(*works: Callable[[], object]) -> Iterator[None]:
+    """Does each work over and over, in a thread of its own, until the block ends."""
+    done = threading.Event()
+
+    def repeat(work: Callable[[], object]) -> None:
+        while not done.is_set():
+            work()
+
+    threads = [threading.Thread(target=repeat, args=[work]) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(DEADLOCK_SECONDS)
 
 
 def decoded(value: Any) -> Any:

@@ -27,20 +27,6 @@ FLOATS = st.floats(allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    ("codec", "items", "order"),
-    [("bytes", st.binary(), bytes), ("str", TEXT, str.encode), ("int", INT64, int)],
-)
-@given(st.data())
-def test_pairs_come_back_in_the_order_of_their_keys(
-    codec: Any, items: st.SearchStrategy[Any], order: Callable[[Any], Any], data: st.DataObject
-) -> None:
-    pairs = data.draw(st.dictionaries(items, items))
-    table = twindex.Store().table("t", "sorted", keys=codec, values=codec)
-    table.update(pairs)
-    assert list(table.items()) == sorted(pairs.items(), key=lambda pair: order(pair[0]))
-
-
-@pytest.mark.parametrize(
     "buffer",
     [
         bytearray(b"\0abc"),

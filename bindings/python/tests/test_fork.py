@@ -6,16 +6,16 @@ import gc
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import twindex
-from support import raw
+from support import raw, repeated
 
 if sys.platform == "win32":
     pytest.skip("there is no fork", allow_module_level=True)
@@ -143,12 +143,7 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
 def test_child_waits_for_no_transaction_that_another_thread_uses() -> None:
     store = twindex.Store()
     store.table("t", "sorted", keys="int", values="int").update((key, key) for key in range(5000))
-    tx, done = store.transaction(), threading.Event()
-
-    def read() -> None:
-        table = tx.table("t")
-        while not done.is_set():
-            table.scan()
+    tx = store.transaction()
 
     def child() -> None:
         assert (tx.closed, repr(tx)) == (False, "<twindex.Transaction>")
@@ -157,26 +152,16 @@ def test_child_waits_for_no_transaction_that_another_thread_uses() -> None:
         # One of its own store is not within it.
         assert twindex.Store().transaction(lambda own: own.closed) is False
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
+    with repeated(tx.table("t").scan):
         for _ in range(10):
             time.sleep(0.002)
             in_child(child)
-    finally:
-        done.set()
-        reader.join()
 
 
 def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
     """Saving was under a lock of the process, which the child inherited locked: it waited for ever."""
     cache = twindex.Cache(max_entries=200_000, keys="int", values="bytes")
     cache.update(dict.fromkeys(range(100_000), bytes(200)))
-    done = threading.Event()
-
-    def save() -> None:
-        while not done.is_set():
-            cache.save(tmp_path / "parent.twx")
 
     def child() -> None:
         own = twindex.Cache(max_entries=10)
@@ -184,16 +169,11 @@ def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) ->
         own.save(tmp_path / "child.twx")
         assert twindex.Cache.load(tmp_path / "child.twx")["a"] == 1
 
-    saver = threading.Thread(target=save)
-    saver.start()
-    try:
+    with repeated(partial(cache.save, tmp_path / "parent.twx")):
         deadline = time.monotonic() + 60
         while not (tmp_path / "parent.twx.twindex-temporary").exists():
             assert time.monotonic() < deadline, "nothing is being saved"
         in_child(child)
-    finally:
-        done.set()
-        saver.join()
 
 
 @twindex.cached(max_entries=10)
@@ -205,11 +185,7 @@ def test_cache_is_empty_and_of_use_in_a_child_whatever_the_parent_was_doing() ->
     told: list[object] = []
     cache = twindex.Cache(max_entries=10, ttl=60, on_evict=lambda *gone: told.append(gone))
     cache.update({number: number for number in range(10)})
-    scan, own, done = iter(cache), parent_of(1), threading.Event()
-
-    def write() -> None:
-        while not done.is_set():
-            cache.upsert_many([(number % 10, number) for number in range(2000)])
+    scan, own = iter(cache), parent_of(1)
 
     def check() -> None:
         with pytest.raises(twindex.ForkedError):
@@ -233,14 +209,9 @@ def test_cache_is_empty_and_of_use_in_a_child_whatever_the_parent_was_doing() ->
         in_child(check)
         return "computed"
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with repeated(lambda: cache.upsert_many([(number % 10, number) for number in range(2000)])):
         for _ in range(5):
             in_child(check)
-    finally:
-        done.set()
-        writer.join()
     # The child returns from the computation that its parent leads.
     assert cache.get_or_compute("fork", fork) == cache["fork"] == "computed"
     assert parent_of(1) == own

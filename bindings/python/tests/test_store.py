@@ -60,16 +60,12 @@ def test_memory_limit_is_a_memory_error_and_can_be_lifted() -> None:
     assert table.insert(b"big", bytes(8_000_000))
 
 
-@pytest.mark.parametrize("source", [bytes, bytearray, memoryview])
-def test_dump_is_loaded_from_any_bytes(source: Callable[[bytes], Any]) -> None:
-    assert contents(twindex.Store.load(source(filled().dump()))) == contents(filled())
-
-
-@pytest.mark.parametrize("path_of", [str, Path])
-def test_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path], Any]) -> None:
-    path = path_of(tmp_path / "é.twx")
+def test_store_is_loaded_from_any_bytes_and_any_path(tmp_path: Path) -> None:
+    path, dump = tmp_path / "é.twx", filled().dump()
     filled().save(path)
-    assert contents(twindex.Store.load(path)) == contents(filled())
+    sources: list[Any] = [dump, bytearray(dump), memoryview(dump), path, str(path)]
+    for source in sources:
+        assert contents(twindex.Store.load(source)) == contents(filled())
 
 
 def test_closed_store_refuses_every_use() -> None:
@@ -82,8 +78,6 @@ def test_closed_store_refuses_every_use() -> None:
     assert store.closed
     store.close()
     uses: list[Callable[[], object]] = [
-        store.tables,
-        store.dump,
         lambda: store.memory,
         lambda: store.memory_limit,
         lambda: setattr(store, "memory_limit", 1),

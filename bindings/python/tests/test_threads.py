@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import twindex
-from support import DEADLOCK_SECONDS, Index, in_threads, raw
+from support import Index, in_threads, raw, repeated
 
 THREADS = 4
 
@@ -147,23 +147,16 @@ def test_other_threads_run_while_a_single_write_waits(path: Path) -> None:
 def test_buffers_may_change_during_a_batch() -> None:
     table = raw()
     key = bytearray(b"a" * 64)
-    done = threading.Event()
 
     def change() -> None:
-        while not done.is_set():
-            key[:] = b"b" * 64
-            key[:] = b"a" * 64
-            key.append(0)
-            key.pop()
+        key[:] = b"b" * 64
+        key[:] = b"a" * 64
+        key.append(0)
+        key.pop()
 
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
+    with repeated(change):
         for _ in range(200):
             table.upsert_many([(key, key)] * 20)
-    finally:
-        done.set()
-        thread.join(DEADLOCK_SECONDS)
     assert all(found == value for found, value in table.items())
     assert {len(found) for found in table} <= {64, 65}
 

@@ -169,7 +169,8 @@ KINDS = {
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(make, name) for make, kind in KINDS.items() for name in methods(kind)],
+    [(make, name) for make, kind in KINDS.items() for name in methods(kind)]
+    + [(make, "") for make in (table_of_a_snapshot, table_of_a_transaction) for _ in range(3)],
     ids=lambda part: part if isinstance(part, str) else part.__name__,
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -186,12 +187,7 @@ def test_object_survives_any_arguments(
     options: dict[str, Any],
 ) -> None:
     target, holds = make(data.draw)
-    survives(target, holds, name, arguments, options)
-
-
-def survives(
-    target: Any, holds: Callable[[], bool], name: str, arguments: list[Any], options: dict[str, Any]
-) -> None:
+    name = name or data.draw(st.sampled_from(methods(type(target))))
     with suppress(*EXPECTED):
         result = getattr(target, name)(*arguments, **options)
         if isinstance(result, twindex.Watch):
@@ -199,20 +195,6 @@ def survives(
         elif isinstance(result, Iterator):
             list(result)
     assert holds()
-
-
-@pytest.mark.parametrize("make", [table_of_a_snapshot, table_of_a_transaction])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.data(),
-    st.lists(JUNK, max_size=4),
-    st.dictionaries(st.sampled_from(OPTIONS.split()), JUNK, max_size=2),
-)
-def test_table_of_a_snapshot_or_transaction_survives_any_arguments(
-    make: Callable[[Any], Any], data: st.DataObject, arguments: list[Any], options: dict[str, Any]
-) -> None:
-    target, holds = make(data.draw)
-    survives(target, holds, data.draw(st.sampled_from(methods(type(target)))), arguments, options)
 
 
 @given(st.dictionaries(st.sampled_from(OPTIONS.split()), JUNK, max_size=3))
