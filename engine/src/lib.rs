@@ -7837,7 +7837,8 @@ impl Store {
         (limit != usize::MAX).then_some(limit)
     }
 
-    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. A write that finds no room may
+    /// wait some milliseconds for readers of what was replaced or deleted.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
         self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
     }

@@ -641,7 +641,7 @@ fn a_lock_has_one_holder_at_a_time() {
     mirrors("self.0.0.store(self.1, Release);");
     model(|| {
         let lock = Arc::new(Versioned::new());
-        let other = spawn(&lock, |other| other.change());
+        let other = spawn(&lock, Versioned::change);
         lock.change();
         other.join().unwrap();
         assert_eq!((lock.held.read(), lock.word.load(Relaxed)), (2, 4));
@@ -826,7 +826,7 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
     );
     model(|| {
         let tree = Arc::new(Tree::new());
-        let other = spawn(&tree, move |other| _ = other.change());
+        let other = spawn(&tree, |tree| _ = tree.change());
         tree.replace();
         other.join().unwrap();
         // Whether it came before or after, the change is in the leaf that the tree leads to.
@@ -839,7 +839,7 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
 fn a_remembered_leaf_is_changed_only_as_it_was_left() {
     model(|| {
         let tree = Arc::new(Tree::new());
-        let replacer = spawn(&tree, move |replacer| replacer.replace());
+        let replacer = spawn(&tree, Tree::replace);
         let writer = spawn(&tree, move |writer| {
             let (leaf, left) = writer.change();
             // `Held::unchanged`
@@ -862,7 +862,7 @@ fn a_leaf_that_was_replaced_is_not_unchanged() {
     mirrors("(leaf.state().load(Acquire) == self.state).then_some(leaf)");
     model(|| {
         let tree = Arc::new(Tree::new());
-        let other = spawn(&tree, move |other| other.replace());
+        let other = spawn(&tree, Tree::replace);
         // `Position::seek`
         let remembered = tree.states[0].load(Acquire) & !LOCKED;
         if remembered & REPLACED == 0 {
@@ -951,7 +951,7 @@ fn a_thread_that_is_new_sees_that_a_store_is_closed_or_is_seen() {
     model(|| {
         let store = Arc::new((AtomicU64::new(0), AtomicUsize::new(0), Bytes::new(0)));
         let other = spawn(&store, move |other| {
-            let (newest, taken, pairs) = &*other;
+            let (newest, taken, pairs) = other;
             taken.store(1, Relaxed);
             // `epoch::pin_slowly`
             fence(SeqCst);
@@ -1005,7 +1005,7 @@ fn what_is_read_under_one_version_is_of_one_moment() {
     );
     model(|| {
         let pair = Arc::new(Versioned::new());
-        let writer = spawn(&pair, |writer| writer.change());
+        let writer = spawn(&pair, Versioned::change);
         if let Some(([one, two], _)) = pair.watch() {
             assert_eq!(one, two);
         }
