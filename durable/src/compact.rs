@@ -91,12 +91,6 @@ pub(crate) fn compact(
     Ok(())
 }
 
-/// As [`compact`], for a store with a log, unless it is on its way already: that one may wait for a function of the
-/// caller's, which waits for writers, which wait for this one to end.
-pub(crate) fn compact_unless_running(core: &Core, home: &Home) -> Option<Result<()>> {
-    Some(compact(core, home, &home.compaction.try_begin()?, None))
-}
-
 /// Compacts the file because its log has become long: now, or when writers pause, if it can wait. Called by writers
 /// when they have let go of their keys.
 pub(crate) fn when_due(core: &Arc<Core>) {
@@ -126,9 +120,12 @@ pub(crate) fn in_background(core: &Arc<Core>) {
 }
 
 fn compact_now(core: &Core) {
+    // One that is on its way may wait for a function of the caller's, which waits for writers, which wait for this one to end.
     if let Some(home) = &core.home
-        && let Some(compacted) = compact_unless_running(core, home)
+        && let Some(alone) = home.compaction.try_begin()
     {
+        let compacted = compact(core, home, &alone, None);
+        drop(alone);
         if let Some(Logged { log, .. }) = &home.logged
             && !home.compaction.is_stopped()
         {

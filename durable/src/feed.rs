@@ -18,7 +18,7 @@ use crate::handle::Handle;
 use crate::paths::resolve;
 use crate::pause::Pause;
 use crate::position::Position;
-use crate::tail::{self, Look, Place, Tail};
+use crate::tail::{self, Look, Tail};
 
 /// So many bytes of changes are read ahead.
 const AHEAD: usize = 1 << 20;
@@ -234,13 +234,10 @@ fn find(
     from: Option<Position>,
 ) -> Result<(Tail, TableInfos)> {
     let found = tail::find(file, *header, from.map(|from| from.0));
-    match found.map_err(|error| Error::of_file(path, error))? {
-        Place::Here(tail, tables) => Ok((*tail, tables)),
-        Place::Gone(oldest) => {
-            let oldest = Position(oldest);
-            Err(Error::PositionGone { path: path.into(), position: from.unwrap_or(oldest), oldest })
-        }
-    }
+    found.map_err(|error| Error::of_file(path, error))?.map_err(|oldest| {
+        let oldest = Position(oldest);
+        Error::PositionGone { path: path.into(), position: from.unwrap_or(oldest), oldest }
+    })
 }
 
 /// The changes that a record of operations stands for.

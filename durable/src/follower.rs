@@ -12,7 +12,7 @@ use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};
 use crate::log::End;
 use crate::mutex::lock;
-use crate::tail::{self, Look, Place, Tail};
+use crate::tail::{self, Look, Tail};
 use crate::watch::Teller;
 
 /// Pairs are compared, and written, so many at a time.
@@ -123,9 +123,9 @@ impl Follower {
         if let Source::Log(tail) = &self.source
             && !self.is_spoilt
             && header.salt != 0
-            && let Place::Here(tail, _) = tail::find(file, header, Some(tail.position()))?
+            && let Ok((tail, _)) = tail::find(file, header, Some(tail.position()))?
         {
-            self.source = Source::Log(*tail);
+            self.source = Source::Log(tail);
             return self.read(has_writer, teller);
         }
         let stamp = file.stamp()?;

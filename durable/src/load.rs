@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use twindex::Result;
-use twindex_format::{LogEnd, Torn, load_into};
+use twindex_format::{Loader, LogEnd, Torn, load_into};
 
 use crate::disk::File;
 use crate::log::End;
 use crate::options::ProgressFn;
 
 pub(crate) struct Found {
-    pub(crate) loader: twindex_format::Loader,
+    pub(crate) loader: Loader,
     /// Where the log continues. `None` if the file has no salt and so cannot have a log.
     pub(crate) end: Option<End>,
     pub(crate) torn: Option<Torn>,
@@ -27,14 +27,9 @@ pub(crate) fn load(
     let found = load_into(&store, memory_limit, |store| {
         twindex_format::open(&**file, store.clone(), has_writer, progress)
     })?;
-    let end = found.end.map(|LogEnd { salt, at, dump, position, synced, last }| End {
-        file: Arc::clone(file),
-        salt,
-        at,
-        dump,
-        position,
-        synced,
-        last,
+    let end = found.end.map(|LogEnd { salt, at, dump, position, synced, last }| {
+        let file = Arc::clone(file);
+        End { file, salt, at, dump, position, synced, last }
     });
     Ok(Found { loader: found.loader, end, torn: found.torn })
 }

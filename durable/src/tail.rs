@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
 use twindex::Result;
-use twindex_format::{self as format, Each, HEADER_BYTES, Header, LogCursor, Position, Rest, TableInfos};
+use twindex_format::{Each, HEADER_BYTES, Header, LogCursor, Place, Position, Rest, TableInfos};
 
 use crate::disk::{Disk, File};
 use crate::log::End;
@@ -53,14 +53,6 @@ pub(crate) enum Look {
     Empty,
 }
 
-/// Where a position is in a file.
-pub(crate) enum Place {
-    /// Here. These are the tables at that time.
-    Here(Box<Tail>, TableInfos),
-    /// Not in the file. This is the oldest position in it.
-    Gone(Position),
-}
-
 /// Opens the file at `path`. `None` if it is empty.
 pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>, Header)>> {
     let file = disk.open(path, None)?;
@@ -73,15 +65,16 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>
     Ok(Some((file, header)))
 }
 
-/// Finds the wanted position in a file, or the oldest one if none is wanted.
-pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position>) -> Result<Place> {
+/// Finds the wanted position in a file, or the oldest one if none is wanted, and the tables at that time. If the file does not have
+/// it, returns the oldest one as the inner error.
+pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position>) -> Result<FoundTail> {
     Ok(match LogCursor::find(&**file, header.salt, wanted)? {
-        format::Place::Here(cursor, tables) => {
-            Place::Here(Box::new(Tail { file: Arc::clone(file), cursor, doubt: None }), tables)
-        }
-        format::Place::Gone(oldest) => Place::Gone(oldest),
+        Place::Here(cursor, tables) => Ok((Tail { file: Arc::clone(file), cursor, doubt: None }, tables)),
+        Place::Gone(oldest) => Err(oldest),
     })
 }
+
+pub(crate) type FoundTail = std::result::Result<(Tail, TableInfos), Position>;
 
 impl Tail {
     pub(crate) fn new(end: End) -> Self {

@@ -308,7 +308,6 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;
-    use crate::record::{HEAD_BYTES, seal};
     use crate::writer::write_tables;
 
     /// A file that is only read, and counts how much.
@@ -353,22 +352,6 @@ mod tests {
                 file.read.load(Relaxed)
             );
         }
-    }
-
-    #[test]
-    fn changes_that_a_dump_keeps_are_read_a_few_times() {
-        let mut bytes = Header::encode(7);
-        let mut record = |kind, payload: &[u8]| {
-            let start = bytes.len();
-            bytes.extend([&[0; HEAD_BYTES], payload].concat());
-            seal(kind, 7, start as u64, &mut bytes[start..]);
-        };
-        (0..5_000).for_each(|_| record(Kind::Kept, &[3; 40]));
-        record(Kind::End, &[0; 8]);
-        let len = bytes.len() as u64;
-        let file = Counting { bytes, read: AtomicU64::new(0), shorter: None };
-        open(&file, Store::new(), &|| false, &mut |_| {}).unwrap();
-        assert!(file.read.load(Relaxed) < 2 * len, "{} of {len} bytes were read", file.read.load(Relaxed));
     }
 
     #[test]
