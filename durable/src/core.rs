@@ -460,7 +460,12 @@ impl Core {
         }
         set_closing(true);
         let closed = match &home.logged {
-            Some(Logged { log, .. }) => self.close_log(log),
+            // A writer checks whether the log is closed while it counts as one, before it changes anything. So what it changed
+            // is in the log before this syncs.
+            Some(Logged { log, .. }) => match self.engine.alone(|| log.set_closed()) {
+                Ok(true) => log.close(),
+                closed => closed.map(drop).map_err(Error::from),
+            },
             None if home.read_only => Ok(()),
             None => self.save(home, &mut |_| {}),
         };
@@ -476,12 +481,6 @@ impl Core {
         home.release();
         self.watches.end();
         Ok(())
-    }
-
-    /// A writer checks whether the log is closed while it counts as one, before it changes anything. So what it changed is in the
-    /// log before this syncs.
-    fn close_log(&self, log: &Log) -> Result<()> {
-        if self.engine.alone(|| log.set_closed())? { log.close() } else { Ok(()) }
     }
 
     /// Ends the use of the file because the last handle is gone, with nobody left to hear of an error.

@@ -230,23 +230,12 @@ impl<'d> New<'d> {
         stopped: &'d AtomicBool,
     ) -> Result<Self> {
         let beside = temporary(path);
-        remove_left(disk, path).and_then(|()| disk.create(&beside, held)).map_or_else(
-            |error| Err(Error::io(&beside, error)),
-            |file| Ok(Self::empty(disk, path, beside.clone(), file, stopped)),
-        )
-    }
-
-    fn empty(
-        disk: &'d dyn Disk,
-        path: &'d Path,
-        beside: PathBuf,
-        file: Arc<dyn File>,
-        stopped: &'d AtomicBool,
-    ) -> Self {
+        let file = remove_left(disk, path).and_then(|()| disk.create(&beside, held));
+        let file = file.map_err(|error| Error::io(&beside, error))?;
         let salt = random_salt();
         let position = Position::start(salt);
         let (in_place, at, dump, synced, paced) = (false, 0, 0, 0, None);
-        Self { disk, path, beside, in_place, file, salt, at, dump, position, synced, paced, stopped }
+        Ok(Self { disk, path, beside, in_place, file, salt, at, dump, position, synced, paced, stopped })
     }
 
     /// From now on, writers may append what they can do in a burst behind the offset `from`, and three quarters

@@ -97,12 +97,6 @@ impl Store {
         Options::new().open(path)
     }
 
-    pub(crate) fn open_with(path: &Path, options: Options) -> Result<Self> {
-        let handle = Handle(Core::open(path, options)?);
-        sync_thread::start(&handle.0)?;
-        Ok(Self { handle: Arc::new(handle) })
-    }
-
     fn core(&self) -> &Arc<Core> {
         &self.handle.0
     }
@@ -376,7 +370,9 @@ impl Options {
     /// anything but what was written, and with [`Error::Io`](crate::Error::Io). What a power cut left unfinished is no damage:
     /// see [`Store::torn`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
-        Store::open_with(path.as_ref(), self)
+        let handle = Handle(Core::open(path.as_ref(), self)?);
+        sync_thread::start(&handle.0)?;
+        Ok(Store { handle: Arc::new(handle) })
     }
 }
 

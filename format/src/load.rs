@@ -100,19 +100,13 @@ pub fn open(
         return Ok(Found { loader, end: None, torn: None });
     }
     let mut log = LogReader::of_file(file, salt, len, dump);
-    let Replayed { position, synced, last } = log.replay(&mut loader, progress)?;
-    let torn = log.torn(has_writer)?;
-    let end = LogEnd { salt, at: log.at(), dump, position: position_in(position, salt), synced, last };
-    Ok(Found { loader, end: Some(end), torn })
-}
-
-/// The position as read from the file with this salt. A session of 0 stands for the first.
-fn position_in(position: Position, salt: u64) -> Position {
+    let Replayed { mut position, synced, last } = log.replay(&mut loader, progress)?;
     if position.session == 0 {
-        Position { session: Position::start(salt).session, ..position }
-    } else {
-        position
+        position.session = Position::start(salt).session;
     }
+    let torn = log.torn(has_writer)?;
+    let end = LogEnd { salt, at: log.at(), dump, position, synced, last };
+    Ok(Found { loader, end: Some(end), torn })
 }
 
 /// What the threads that read a dump share.

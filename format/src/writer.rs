@@ -8,7 +8,7 @@ use twindex::{Error, IndexKind, Result, Table};
 use crate::entry::TableEntry;
 use crate::history::History;
 use crate::progress::Progress;
-use crate::record::{HEAD_BYTES, Header, Kind, seal};
+use crate::record::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
 use crate::step::{AGAIN, SAME_KEY, SAME_VALUE, SHARED, STEPS, Step, Steps, TIMES};
 use crate::varint::push_varint;
 
@@ -43,7 +43,19 @@ pub fn write_tables_after<W: Write + ?Sized>(
     writer: &mut W,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Progress> {
-    let mut file = Writer::new(Header::encode(salt), salt, writer, progress);
+    let mut file = Writer {
+        out: writer,
+        salt,
+        progress,
+        done: Progress::default(),
+        bytes: Header::encode(salt),
+        start: HEADER_BYTES,
+        before: Vec::new(),
+        steps: Steps::default(),
+        prints: [0; STEPS],
+        open: None,
+        result: Ok(()),
+    };
     for (id, table) in tables {
         file.reserve(TABLE_BYTES)?;
         file.begin();
@@ -66,13 +78,13 @@ pub fn write_tables_after<W: Write + ?Sized>(
     file.end()
 }
 
-pub(crate) struct Writer<'w, W: ?Sized> {
+struct Writer<'w, W: ?Sized> {
     out: &'w mut W,
     salt: u64,
     progress: &'w mut dyn FnMut(Progress),
     done: Progress,
     /// Closed records, and behind them the open one.
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     start: usize,
     before: Vec<u8>,
     steps: Steps,
@@ -83,35 +95,14 @@ pub(crate) struct Writer<'w, W: ?Sized> {
     result: Result<()>,
 }
 
-impl<'w, W: Write + ?Sized> Writer<'w, W> {
-    pub(crate) fn new(
-        header: Vec<u8>,
-        salt: u64,
-        out: &'w mut W,
-        progress: &'w mut dyn FnMut(Progress),
-    ) -> Self {
-        Self {
-            out,
-            salt,
-            progress,
-            done: Progress::default(),
-            start: header.len(),
-            bytes: header,
-            before: Vec::new(),
-            steps: Steps::default(),
-            prints: [0; STEPS],
-            open: None,
-            result: Ok(()),
-        }
-    }
-
+impl<W: Write + ?Sized> Writer<'_, W> {
     /// Makes room for a record of so many bytes, and for the head of the next.
     fn reserve(&mut self, bytes: usize) -> Result<()> {
         Ok(self.bytes.try_reserve(bytes + AROUND).map_err(io::Error::from)?)
     }
 
     /// Writes the end of the dump. Returns how much was written in all.
-    pub(crate) fn end(mut self) -> Result<Progress> {
+    fn end(mut self) -> Result<Progress> {
         self.begin();
         self.bytes.extend(self.done.pairs.to_le_bytes());
         self.close(Kind::End);
@@ -124,25 +115,18 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         self.done.bytes + self.bytes.len() as u64
     }
 
-    pub(crate) fn begin(&mut self) {
+    fn begin(&mut self) {
         self.bytes.extend([0; HEAD_BYTES]);
         self.before.clear();
         (self.steps, self.prints, self.open) = Default::default();
     }
 
-    pub(crate) fn close(&mut self, kind: Kind) {
+    fn close(&mut self, kind: Kind) {
         seal(kind, self.salt, self.done.bytes + self.start as u64, &mut self.bytes[self.start..]);
         self.start = self.bytes.len();
     }
 
-    /// Closes the record of pairs, if one is open.
-    pub(crate) fn close_pairs(&mut self) {
-        if self.bytes.len() > self.start {
-            self.close(Kind::Pairs);
-        }
-    }
-
-    pub(crate) fn write(&mut self) -> Result<()> {
+    fn write(&mut self) -> Result<()> {
         std::mem::replace(&mut self.result, Ok(()))?;
         if self.start > 0 {
             self.out.write_all(&self.bytes[..self.start])?;
@@ -166,32 +150,33 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
                 let mut cursor = table.cursor(..=last.as_slice())?;
                 let mut shown = AT_ONCE;
                 while shown == AT_ONCE {
-                    shown = cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value, &[]));
+                    shown = cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value));
                     self.write()?;
                 }
             }
             IndexKind::Hash => {
                 let mut next = Some(0);
                 while let Some(from) = next {
-                    next = table.walk(from, |key, value| self.push(id, key, value, &[]));
+                    next = table.walk(from, |key, value| self.push(id, key, value));
                     self.write()?;
                 }
             }
         }
-        self.close_pairs();
+        if self.bytes.len() > self.start {
+            self.close(Kind::Pairs);
+        }
         self.write()
     }
 
     // --- a pair
 
-    /// Adds a pair to the open record. Its value is `value` followed by `more`.
-    pub(crate) fn push(&mut self, id: u32, key: &[u8], value: &[u8], more: &[u8]) {
+    /// Adds a pair to the open record.
+    fn push(&mut self, id: u32, key: &[u8], value: &[u8]) {
         if self.result.is_err() {
             return;
         }
-        let value_len = value.len() + more.len();
         // If memory is limited, there may be too little for a large pair.
-        if self.bytes.try_reserve(key.len() + value_len + AROUND).is_err() {
+        if self.bytes.try_reserve(key.len() + value.len() + AROUND).is_err() {
             self.result = Err(Error::Io(std::io::ErrorKind::OutOfMemory.into()));
             return;
         }
@@ -201,7 +186,7 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         }
         let shared = common(&self.before, key);
         let (cut, rest) = (self.before.len() - shared, &key[shared..]);
-        let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value_len };
+        let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value.len() };
         let print = 1 | (head4(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
         if let Some((distance, old)) = self.find(print, step, rest) {
             step.rest = old.rest;
@@ -212,7 +197,6 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
             self.bytes.extend_from_slice(rest);
         }
         self.bytes.extend_from_slice(value);
-        self.bytes.extend_from_slice(more);
         self.prints[self.steps.count % STEPS] = print;
         self.steps.add(step);
         self.before.truncate(shared);
