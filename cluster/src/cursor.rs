@@ -54,30 +54,27 @@ impl Cursor {
     /// Moves to the next pair upwards and returns it, or `None` where there is none. A new cursor moves to the first pair of
     /// its range.
     pub async fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
-        self.turn(false);
-        self.step().await
+        self.step(false).await
     }
 
     /// Moves to the next pair downwards and returns it, or `None` where there is none. A new cursor moves to the last pair
     /// of its range.
     pub async fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
-        self.turn(true);
-        self.step().await
+        self.step(true).await
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times.
     pub async fn scan_asc_next_many(&mut self, limit: usize) -> Result<Pairs> {
-        self.turn(false);
-        self.steps(limit).await
+        self.steps(false, limit).await
     }
 
     /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times.
     pub async fn scan_desc_next_many(&mut self, limit: usize) -> Result<Pairs> {
-        self.turn(true);
-        self.steps(limit).await
+        self.steps(true, limit).await
     }
 
-    async fn steps(&mut self, limit: usize) -> Result<Pairs> {
+    async fn steps(&mut self, down: bool, limit: usize) -> Result<Pairs> {
+        self.turn(down);
         self.shared.check_open()?;
         let mut pairs = Vec::new();
         while pairs.len() < limit && self.fill(Some(limit - pairs.len())).await? {
@@ -110,7 +107,8 @@ impl Cursor {
         }
     }
 
-    async fn step(&mut self) -> Result<Option<Pair>> {
+    async fn step(&mut self, down: bool) -> Result<Option<Pair>> {
+        self.turn(down);
         self.shared.check_open()?;
         if !self.fill(None).await? {
             return Ok(None);

@@ -101,13 +101,11 @@ impl Topology {
 
     /// All masters that have slots.
     pub(crate) fn masters(&self) -> Vec<Address> {
-        let mut has = vec![false; self.masters.len()];
-        for &owner in &self.owners {
-            if let Some(has) = has.get_mut(usize::from(owner)) {
-                *has = true;
-            }
-        }
-        self.masters.iter().zip(has).filter(|(_, has)| *has).map(|(master, _)| master.clone()).collect()
+        let mut places = self.owners.clone();
+        places.dedup();
+        places.sort_unstable();
+        places.dedup();
+        places.iter().filter_map(|&place| self.masters.get(usize::from(place))).cloned().collect()
     }
 
     /// A number that is another one when slots have other masters.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use redis::Cmd;
 use twindex_cluster::{IndexKind, Options, Store, Table};
-use twindex_servers::{Cluster, Result};
+use twindex_servers::{Cluster, Result, Server};
 
 use crate::hand::Hand;
 use crate::measure::{Times, beside, fifty, print};
@@ -42,12 +42,17 @@ fn main() -> Result<()> {
     })
 }
 
+/// A number of all servers together, which stands so many words behind the name of a line of `INFO`.
+fn sum(servers: &[Server], name: &str, at: usize) -> Result<f64> {
+    servers.iter().try_fold(0.0, |sum, server| {
+        let line = server.info(name)?.unwrap_or_default();
+        let number = line.split([',', '=']).nth(at).and_then(|text| text.trim().parse::<f64>().ok());
+        Ok(sum + number.unwrap_or(0.0))
+    })
+}
+
 fn memory(servers: &Cluster) -> Result<f64> {
-    let mut sum = 0.0;
-    for server in &servers.servers()[..3] {
-        sum += server.info("used_memory")?.and_then(|text| text.trim().parse::<f64>().ok()).unwrap_or(0.0);
-    }
-    Ok(sum)
+    sum(&servers.servers()[..3], "used_memory", 0)
 }
 
 /// Loads the tables, beside the same by hand.
@@ -177,13 +182,7 @@ async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
 
 /// Calls of functions so far.
 fn calls(servers: &Cluster) -> Result<f64> {
-    let mut sum = 0.0;
-    for server in servers.servers() {
-        let line = server.info("cmdstat_fcall")?.unwrap_or_default();
-        let calls = line.split([',', '=']).nth(1).and_then(|text| text.parse::<f64>().ok());
-        sum += calls.unwrap_or(0.0);
-    }
-    Ok(sum)
+    sum(servers.servers(), "cmdstat_fcall", 1)
 }
 
 async fn scans(servers: &Cluster, sorted: &Table, hand: &Hand) -> Result<()> {
