@@ -105,23 +105,23 @@ export class Table extends TableLike {
 
   insert(key, value, options) {
     if (this.#areStrings && options === undefined) return nativeInsert(this.#handle, key, value)
-    const ttl = this.#ttl(options)
-    const item = this.#values.toItem(value, 'value')
-    return this.#verbs.insert(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+    return this.#write(this.#verbs.insert, key, value, options)
   }
 
   replace(key, value, options) {
     if (this.#areStrings && options === undefined) return nativeReplace(this.#handle, key, value)
-    const ttl = this.#ttl(options)
-    const item = this.#values.toItem(value, 'value')
-    return this.#verbs.replace(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+    return this.#write(this.#verbs.replace, key, value, options)
   }
 
   upsert(key, value, options) {
     if (this.#areStrings && options === undefined) return nativeUpsert(this.#handle, key, value)
+    return this.#write(this.#verbs.upsert, key, value, options)
+  }
+
+  #write(write, key, value, options) {
     const ttl = this.#ttl(options)
     const item = this.#values.toItem(value, 'value')
-    return this.#verbs.upsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
+    return write(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
   }
 
   /** The time to live of a write. Pairs that stay take none, and none is dropped unnoticed. */
@@ -164,21 +164,21 @@ export class Table extends TableLike {
   // --- verbs on many
 
   insertMany(pairs, options) {
-    const ttl = this.#ttl(options)
-    stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.insertMany(ttl))
+    return this.#writeMany(this.#verbs.insertMany, pairs, options)
   }
 
   replaceMany(pairs, options) {
-    const ttl = this.#ttl(options)
-    stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.replaceMany(ttl))
+    return this.#writeMany(this.#verbs.replaceMany, pairs, options)
   }
 
   upsertMany(pairs, options) {
+    return this.#writeMany(this.#verbs.upsertMany, pairs, options)
+  }
+
+  #writeMany(write, pairs, options) {
     const ttl = this.#ttl(options)
     stagePairs(this.#verbs, this.#handle, this.#codecs, pairs)
-    return booleans(this.#verbs.upsertMany(ttl))
+    return booleans(write(ttl))
   }
 
   deleteMany(keys) {

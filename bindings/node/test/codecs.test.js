@@ -160,32 +160,30 @@ test('a view whose memory is gone, or shrunk, is refused', () => {
   const store = new Store()
   const isTold = { name: 'TypeError', code: 'TWINDEX_TYPE', message: /are gone/ }
   const one = new Uint8Array([1])
-  const pack = store.table('packs', { values: 'msgpack' })
-  const tuples = store.table('tuples', { keys: 'tuple' })
+  const [table, pack, tuples] = [
+    store.table('t', { keys: 'bytes', values: 'view' }),
+    store.table('packs', { values: 'msgpack' }),
+    store.table('tuples', { keys: 'tuple' }),
+  ]
   for (const View of [Uint8Array, Int32Array, DataView]) {
     const shrunk = new ArrayBuffer(16, { maxByteLength: 16 })
     const outside = new View(shrunk, 8)
     shrunk.resize(4)
     const detached = new View(new ArrayBuffer(8))
     structuredClone(detached.buffer, { transfer: [detached.buffer] })
-    for (const gone of [outside, detached]) {
-      for (const codec of ['bytes', 'view']) {
-        const table = store.table(codec, { keys: codec, values: codec })
-        for (const use of [
-          () => table.set(gone, one),
-          () => table.set(one, gone),
-          () => table.selectMany([gone]),
-        ])
-          assert.throws(use, isTold)
-        assert.equal(table.size, 0)
-      }
-      assert.throws(() => tuples.has([gone]), isTold)
-      if (View === Uint8Array) assert.throws(() => pack.set('a', { gone }), isTold)
-    }
+    for (const gone of [outside, detached])
+      for (const use of [
+        () => table.set(gone, one),
+        () => table.set(one, gone),
+        () => table.selectMany([gone]),
+        () => tuples.has([gone]),
+        ...(View === Uint8Array ? [() => pack.set('a', { gone })] : []),
+      ])
+        assert.throws(use, isTold)
   }
-  const views = store.table('empty', { keys: 'view', values: 'view' })
-  views.set(one, new Uint8Array(0)).set(new DataView(new ArrayBuffer(0)), one)
-  assert.equal(views.size, 2)
+  assert.equal(table.size, 0)
+  table.set(one, new Uint8Array(0)).set(new DataView(new ArrayBuffer(0)), one)
+  assert.equal(table.size, 2)
 })
 
 /** Where a kind of item comes in the order. */
