@@ -30,36 +30,6 @@ from ._returned import Returned
 from ._views import ItemsView, KeysView, ValuesView
 from ._watch import Watch
 
-__all__ = [
-    "MAX_KEY_BYTES",
-    "MAX_NAME_BYTES",
-    "MAX_VALUE_BYTES",
-    "Batch",
-    "Cache",
-    "Changes",
-    "Cursor",
-    "ExpiringSnapshotTable",
-    "ExpiringTable",
-    "Scan",
-    "Snapshot",
-    "SnapshotTable",
-    "Store",
-    "Table",
-    "Transaction",
-    "TransactionTable",
-    "_Coder",
-    "_Computation",
-    "_Waiter",
-    "_Watch",
-    "__version__",
-    "_end_telling",
-    "_run_command_line",
-    "changes",
-    "check",
-    "open",
-    "recover",
-]
-
 __version__: Final[str]
 MAX_KEY_BYTES: Final[int]
 MAX_VALUE_BYTES: Final[int]
