@@ -5,11 +5,8 @@
 use std::process::ExitCode;
 
 use twindex_benches::{Options, Peer, Session, SortedSession, System, alone};
-use wasmtime::Config;
+use wasmtime::{Config, TypedFunc, WasmParams};
 
-#[path = "../tests/abi/exports.rs"]
-#[expect(dead_code, reason = "the bench needs a few of the exports that the tests call")]
-mod exports;
 #[path = "../tests/abi/guest.rs"]
 #[expect(dead_code, reason = "the bench needs a few of the verbs that the tests call")]
 mod guest;
@@ -23,6 +20,8 @@ use guest::{ALL_MEMORY, Guest, INCLUDED, NONE, call, pack, take, take_length, ta
 /// An instance with one table.
 struct Instance<const SORTED: bool, const HUGE: bool> {
     guest: Guest,
+    replace: TypedFunc<(u32, u32, u32, u32, u32), i32>,
+    next: TypedFunc<(u32,), i32>,
     store: u32,
     table: u32,
 }
@@ -41,7 +40,9 @@ impl<const SORTED: bool, const HUGE: bool> Peer for Instance<SORTED, HUGE> {
         let store = guest.store_new(None).expect("there is memory");
         let table =
             guest.table(store, b"pairs", if SORTED { "sorted" } else { "hash" }).expect("the name is valid");
-        Self { guest, store, table }
+        let replace = function(&mut guest, "twindex_replace");
+        let next = function(&mut guest, "twindex_scan_asc_next");
+        Self { guest, replace, next, store, table }
     }
 
     fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
@@ -60,7 +61,8 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
 
     fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         let [(key, k), (value, v)] = self.guest.put([key, value]);
-        call!(self.guest, replace, self.table, key, k, value, v).map(yes).expect("there is memory")
+        let status = self.replace.call(&mut self.guest.store, (self.table, key, k, value, v));
+        yes(self.guest.check(status).expect("there is memory"))
     }
 
     fn delete(&mut self, key: &[u8]) -> bool {
@@ -76,8 +78,7 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
         for (key, value) in pairs {
             pack(&mut block, &[Some(key), Some(value)]);
         }
-        let [(at, length)] = self.guest.put([&block]);
-        call!(self.guest, insert_many, self.table, at, length).expect("there is memory");
+        call!(self.guest, insert_many, self.table, &block).expect("there is memory");
         self.guest.answer_bytes().iter().map(|&byte| usize::from(byte)).sum()
     }
 
@@ -86,8 +87,7 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
         for key in keys {
             pack(&mut block, &[Some(key)]);
         }
-        let [(at, length)] = self.guest.put([&block]);
-        call!(self.guest, select_many, self.table, at, length).expect("there is memory");
+        call!(self.guest, select_many, self.table, &block).expect("there is memory");
         let mut answer = self.guest.answer_bytes();
         for position in 0..keys.len() {
             let length = take_length(&mut answer);
@@ -99,8 +99,17 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
 impl<const SORTED: bool, const HUGE: bool> SortedSession for &mut Instance<SORTED, HUGE> {
     fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         let cursor = self.guest.cursor(self.table, (INCLUDED, first), (NONE, b"")).expect("it is sorted");
-        let mut next = || self.guest.scan_next_with(cursor, false, &mut read).expect("the cursor is open");
-        (0..limit).take_while(|_| next().is_some()).count()
+        let mut next = || {
+            let status = self.next.call(&mut self.guest.store, (cursor,));
+            let is_there = yes(self.guest.check(status).expect("the cursor is open"));
+            let mut answer = self.guest.answer_bytes();
+            if is_there {
+                let (key, value) = take_pair(&mut answer);
+                read(key, value);
+            }
+            is_there
+        };
+        (0..limit).take_while(|_| next()).count()
     }
 
     fn scan_many(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
@@ -121,6 +130,10 @@ impl<const SORTED: bool, const HUGE: bool> SortedSession for &mut Instance<SORTE
         }
         count
     }
+}
+
+fn function<P: WasmParams>(guest: &mut Guest, name: &str) -> TypedFunc<P, i32> {
+    guest.instance.get_typed_func(&mut guest.store, name).expect("the module exports it")
 }
 
 fn main() -> ExitCode {

@@ -131,6 +131,16 @@ impl Output {
         Ok(())
     }
 
+    /// Answers with figures of 8 bytes each, behind which more may be pushed.
+    pub(crate) fn figures(&mut self, figures: &[i64]) -> Result<(), Failed> {
+        self.start();
+        for figure in figures {
+            self.push(&figure.to_le_bytes())?;
+        }
+        self.finish(figures.len());
+        Ok(())
+    }
+
     /// Makes these bytes and `number` the answer.
     pub(crate) fn finish(&self, number: usize) {
         set_bytes(&self.0, i64::try_from(number).unwrap_or(i64::MAX));

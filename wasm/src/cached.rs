@@ -7,7 +7,7 @@ use twindex::{Error, Write, check_key};
 use twindex_cache::{Cache, Error as CacheError, Ttl};
 
 use crate::answer::Output;
-use crate::failure::{Failed, Failure, Refused};
+use crate::failure::{Failed, Failure};
 use crate::reserve;
 
 /// Shows a value.
@@ -114,18 +114,18 @@ impl From<CacheError> for Failed {
     #[cold]
     #[inline(never)]
     fn from(error: CacheError) -> Self {
-        let refused = match error {
-            CacheError::Capacity { bytes, entries } => Refused::Capacity { bytes, entries },
-            CacheError::NotAnInteger => Refused::NotAnInteger,
-            CacheError::NoRoom { needed } => Refused::NoRoom { bytes: needed },
-            CacheError::ValueTooLarge { len } => return Error::ValueTooLarge { len }.into(),
-            CacheError::Ttl { .. } => return Failure::Time.into(),
-            CacheError::NoClock => return Failure::NoClock.into(),
-            CacheError::Overflow { value, by } => return Error::Overflow { value, by }.into(),
-            CacheError::Corrupt { offset, what } => return Error::Corrupt { offset, what }.into(),
+        let failure = match error {
+            CacheError::Capacity { bytes, entries } => Failure::Capacity { bytes, entries },
+            CacheError::NotAnInteger => Failure::NotAnInteger,
+            CacheError::NoRoom { needed } => Failure::NoRoom { bytes: needed },
+            CacheError::Ttl { .. } => Failure::Time,
+            CacheError::NoClock => Failure::NoClock,
+            CacheError::ValueTooLarge { len } => Failure::Engine(Error::ValueTooLarge { len }),
+            CacheError::Overflow { value, by } => Failure::Engine(Error::Overflow { value, by }),
+            CacheError::Corrupt { offset, what } => Failure::Engine(Error::Corrupt { offset, what }),
             // Keys are checked before, nobody waits, and what is written is memory.
-            _ => return Failure::NoMemory { bytes: 0 }.into(),
+            _ => Failure::NoMemory { bytes: 0 },
         };
-        Failure::Cache(refused).into()
+        failure.into()
     }
 }

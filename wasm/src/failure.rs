@@ -6,21 +6,7 @@ use std::io;
 
 use twindex::Error;
 
-pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
-pub(crate) const RANGE: &str = "TWINDEX_RANGE";
-pub(crate) const ENCODING: &str = "TWINDEX_ENCODING";
-pub(crate) const READ_ONLY: &str = "TWINDEX_READ_ONLY";
-pub(crate) const LOG_FAILED: &str = "TWINDEX_LOG_FAILED";
-pub(crate) const NOT_AN_INTEGER: &str = "TWINDEX_NOT_AN_INTEGER";
-pub(crate) const CAPACITY: &str = "TWINDEX_CAPACITY";
-pub(crate) const TTL: &str = "TWINDEX_TTL";
-pub(crate) const NO_ROOM: &str = "TWINDEX_NO_ROOM";
-pub(crate) const NO_CLOCK: &str = "TWINDEX_NO_CLOCK";
-pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
-pub(crate) const ENDED: &str = "TWINDEX_ENDED";
-const NOT_SUPPORTED: &str = "TWINDEX_NOT_SUPPORTED";
-const WRONG_EXPIRY: &str = "TWINDEX_WRONG_EXPIRY";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
 const CODES: [&str; 28] = [
@@ -30,28 +16,28 @@ const CODES: [&str; 28] = [
     "TWINDEX_WRONG_INDEX",
     "TWINDEX_UNKNOWN_INDEX",
     "TWINDEX_TABLE_DROPPED",
-    MEMORY_LIMIT,
-    NOT_AN_INTEGER,
+    "TWINDEX_MEMORY_LIMIT",
+    "TWINDEX_NOT_AN_INTEGER",
     "TWINDEX_OVERFLOW",
     "TWINDEX_CORRUPT",
     "TWINDEX_IO",
-    TYPE,
+    "TWINDEX_TYPE",
     CLOSED,
-    RANGE,
-    ENCODING,
+    "TWINDEX_RANGE",
+    "TWINDEX_ENCODING",
     "TWINDEX_WRONG_CODEC",
     "TWINDEX_CODEC_NAME",
     "TWINDEX_NO_TABLE",
-    CAPACITY,
-    NO_CLOCK,
-    READ_ONLY,
-    LOG_FAILED,
-    TTL,
-    NO_ROOM,
+    "TWINDEX_CAPACITY",
+    "TWINDEX_NO_CLOCK",
+    "TWINDEX_READ_ONLY",
+    "TWINDEX_LOG_FAILED",
+    "TWINDEX_TTL",
+    "TWINDEX_NO_ROOM",
     "TWINDEX_CONFLICT",
-    ENDED,
-    NOT_SUPPORTED,
-    WRONG_EXPIRY,
+    "TWINDEX_ENDED",
+    "TWINDEX_NOT_SUPPORTED",
+    "TWINDEX_WRONG_EXPIRY",
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -98,8 +84,15 @@ pub(crate) enum Failure {
     NoHandle,
     /// A number that is no time.
     Figure { what: &'static str, figure: f64 },
-    /// A cache refused.
-    Cache(Refused),
+    /// A cache is to hold nothing, or has no bound.
+    #[cfg(feature = "caches")]
+    Capacity { bytes: Option<usize>, entries: Option<usize> },
+    /// A value of a cache that is to be increased.
+    #[cfg(feature = "caches")]
+    NotAnInteger,
+    /// A changed pair does not fit into its cache.
+    #[cfg(feature = "caches")]
+    NoRoom { bytes: usize },
     /// A number that names no choice.
     Choice { what: &'static str, given: u32 },
     /// What a store that is kept in a file, or is not, does not do.
@@ -107,129 +100,96 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    fn code(&self) -> &'static str {
+    /// Writes what it says to `text`; its code.
+    fn tell(&self, text: &mut String) -> &'static str {
+        let mut tell = |code, words: fmt::Arguments<'_>| {
+            // A string takes whatever is written to it; an error could only come from the value's own text.
+            let _ = text.write_fmt(words);
+            code
+        };
         match self {
-            Self::Engine(error) => error.code(),
-            Self::Closed { .. } => CLOSED,
-            Self::Kind { .. } | Self::Lacks { .. } => TYPE,
-            Self::Ended => ENDED,
-            Self::Expires => NOT_SUPPORTED,
-            Self::Expiry { .. } => WRONG_EXPIRY,
-            Self::Time => TTL,
-            Self::NoClock => NO_CLOCK,
-            Self::Outside { .. }
-            | Self::NoBuffer { .. }
-            | Self::Block { .. }
-            | Self::Bound { .. }
-            | Self::Figure { .. }
-            | Self::Choice { .. } => RANGE,
-            Self::Cache(refused) => refused.code(),
-            Self::Encoding => ENCODING,
-            Self::NoMemory { .. } | Self::NoHandle => MEMORY_LIMIT,
-            Self::Refused(refusal) => refusal.code(),
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Engine(error) => error.fmt(f),
-            Self::Closed { handle } => write!(f, "handle {handle} is closed, or was never open"),
-            Self::Expires => f.write_str("this module has no tables whose pairs expire"),
+            Self::Engine(error) => tell(error.code(), format_args!("{error}")),
+            Self::Closed { handle } => {
+                tell(CLOSED, format_args!("handle {handle} is closed, or was never open"))
+            }
+            Self::Ended => tell("TWINDEX_ENDED", format_args!("the transaction has ended")),
+            Self::Expires => {
+                tell("TWINDEX_NOT_SUPPORTED", format_args!("this module has no tables whose pairs expire"))
+            }
             Self::Expiry { table, expires } => {
                 let not = if *expires { "" } else { "do not " };
-                write!(f, "the pairs of table \"{table}\" {not}expire")
+                tell("TWINDEX_WRONG_EXPIRY", format_args!("the pairs of table \"{table}\" {not}expire"))
             }
-            Self::Time => {
-                f.write_str("a time to live or to idle is more than 0 milliseconds and at most 1000 years")
+            Self::Time => tell(
+                "TWINDEX_TTL",
+                format_args!("a time to live or to idle is more than 0 milliseconds and at most 1000 years"),
+            ),
+            Self::NoClock => tell(
+                "TWINDEX_NO_CLOCK",
+                format_args!("pairs are to expire, and twindex_set_time was not called before"),
+            ),
+            Self::Lacks { of } => tell("TWINDEX_TYPE", format_args!("a {of} has no such verb")),
+            Self::Kind { handle, is, needs } => {
+                tell("TWINDEX_TYPE", format_args!("handle {handle} is a {is}, this needs a {needs}"))
             }
-            Self::NoClock => f.write_str("pairs are to expire, and twindex_set_time was not called before"),
-            Self::Ended => f.write_str("the transaction has ended"),
-            Self::Lacks { of } => write!(f, "a {of} has no such verb"),
-            Self::Kind { handle, is, needs } => write!(f, "handle {handle} is a {is}, this needs a {needs}"),
-            Self::Outside { address, length } => {
-                write!(
-                    f,
+            Self::Outside { address, length } => tell(
+                "TWINDEX_RANGE",
+                format_args!(
                     "the {length} bytes at address {address} are not within one buffer of twindex_alloc"
-                )
+                ),
+            ),
+            Self::NoBuffer { address } => {
+                tell("TWINDEX_RANGE", format_args!("address {address} is not the start of a buffer"))
             }
-            Self::NoBuffer { address } => write!(f, "address {address} is not the start of a buffer"),
-            Self::Block { item } => write!(f, "the packed block ends within its item {item}"),
-            Self::Bound { kind } => write!(f, "there is no bound of kind {kind}"),
-            Self::Encoding => f.write_str("a name is not UTF-8"),
-            Self::NoMemory { bytes } => write!(f, "the module got no memory for {bytes} bytes more"),
-            Self::NoHandle => f.write_str("every handle has been given"),
-            Self::Figure { what, figure } if figure.is_nan() => write!(f, "{what} is NaN"),
+            Self::Block { item } => {
+                tell("TWINDEX_RANGE", format_args!("the packed block ends within its item {item}"))
+            }
+            Self::Bound { kind } => tell("TWINDEX_RANGE", format_args!("there is no bound of kind {kind}")),
+            Self::Encoding => tell("TWINDEX_ENCODING", format_args!("a name is not UTF-8")),
+            Self::NoMemory { bytes } => {
+                tell("TWINDEX_MEMORY_LIMIT", format_args!("the module got no memory for {bytes} bytes more"))
+            }
+            Self::NoHandle => tell("TWINDEX_MEMORY_LIMIT", format_args!("every handle has been given")),
+            Self::Figure { what, figure } if figure.is_nan() => {
+                tell("TWINDEX_RANGE", format_args!("{what} is NaN"))
+            }
             // Writing a fraction would take ten kilobytes of code.
-            Self::Figure { what, figure } => write!(f, "{what} is out of range: about {}", *figure as i64),
-            Self::Cache(refused) => refused.fmt(f),
-            Self::Choice { what, given } => write!(f, "there is no {what} {given}"),
-            Self::Refused(refusal) => f.write_str(refusal.text()),
-        }
-    }
-}
-
-/// Why a cache refused. The texts of the crate would take kilobytes of code, for times.
-#[cfg(feature = "caches")]
-pub(crate) enum Refused {
-    /// It is to hold nothing, or has no bound.
-    Capacity {
-        bytes: Option<usize>,
-        entries: Option<usize>,
-    },
-    NotAnInteger,
-    /// A changed pair does not fit.
-    NoRoom {
-        bytes: usize,
-    },
-}
-
-#[cfg(feature = "caches")]
-impl Refused {
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Self::Capacity { .. } => CAPACITY,
-            Self::NotAnInteger => NOT_AN_INTEGER,
-            Self::NoRoom { .. } => NO_ROOM,
-        }
-    }
-}
-
-#[cfg(feature = "caches")]
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Capacity { bytes: Some(bytes), .. } => {
-                return write!(
-                    f,
-                    "a capacity of {bytes} bytes is too small, the minimum is {}",
-                    twindex_cache::MIN_CAPACITY
-                );
+            Self::Figure { what, figure } => {
+                tell("TWINDEX_RANGE", format_args!("{what} is out of range: about {}", *figure as i64))
             }
-            Self::NoRoom { bytes } => return write!(f, "the cache has no room for a pair of {bytes} bytes"),
-            Self::Capacity { entries: Some(_), .. } => "a cache of 0 entries holds nothing, the minimum is 1",
-            Self::Capacity { .. } => "a cache needs a capacity in bytes or a number of entries",
-            Self::NotAnInteger => "the value is not a decimal integer of 64 bits",
-        })
-    }
-}
-
-/// In the module without caches it has no values.
-#[cfg(not(feature = "caches"))]
-pub(crate) enum Refused {}
-
-#[cfg(not(feature = "caches"))]
-impl Refused {
-    pub(crate) fn code(&self) -> &'static str {
-        match *self {}
-    }
-}
-
-#[cfg(not(feature = "caches"))]
-impl fmt::Display for Refused {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
+            Self::Choice { what, given } => tell("TWINDEX_RANGE", format_args!("there is no {what} {given}")),
+            // The texts of the crate would take kilobytes of code, for times.
+            #[cfg(feature = "caches")]
+            Self::Capacity { bytes, entries } => match (bytes, entries) {
+                (Some(bytes), _) => tell(
+                    "TWINDEX_CAPACITY",
+                    format_args!(
+                        "a capacity of {bytes} bytes is too small, the minimum is {}",
+                        twindex_cache::MIN_CAPACITY
+                    ),
+                ),
+                (None, Some(_)) => tell(
+                    "TWINDEX_CAPACITY",
+                    format_args!("a cache of 0 entries holds nothing, the minimum is 1"),
+                ),
+                (None, None) => tell(
+                    "TWINDEX_CAPACITY",
+                    format_args!("a cache needs a capacity in bytes or a number of entries"),
+                ),
+            },
+            #[cfg(feature = "caches")]
+            Self::NotAnInteger => {
+                tell("TWINDEX_NOT_AN_INTEGER", format_args!("the value is not a decimal integer of 64 bits"))
+            }
+            #[cfg(feature = "caches")]
+            Self::NoRoom { bytes } => {
+                tell("TWINDEX_NO_ROOM", format_args!("the cache has no room for a pair of {bytes} bytes"))
+            }
+            Self::Refused(refusal) => {
+                let (code, words) = refusal.told();
+                tell(code, format_args!("{words}"))
+            }
+        }
     }
 }
 
@@ -243,19 +203,14 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn code(self) -> &'static str {
+    /// Its code and its text.
+    fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::ReadOnly => READ_ONLY,
-            Self::LogFailed => LOG_FAILED,
-            Self::NoFile => TYPE,
-        }
-    }
-
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "the store was opened for reading alone",
-            Self::NoFile => "this store is kept in no file",
-            Self::LogFailed => "writing to the store's file failed before: open it again",
+            Self::ReadOnly => ("TWINDEX_READ_ONLY", "the store was opened for reading alone"),
+            Self::LogFailed => {
+                ("TWINDEX_LOG_FAILED", "writing to the store's file failed before: open it again")
+            }
+            Self::NoFile => ("TWINDEX_TYPE", "this store is kept in no file"),
         }
     }
 }
@@ -328,10 +283,8 @@ impl LastError {
     }
 
     fn set(&mut self, failure: &Failure) -> Failed {
-        self.code = failure.code();
         self.text.clear();
-        // A string takes whatever is written to it; an error could only come from the value's own text.
-        let _ = write!(self.text, "{failure}");
+        self.code = failure.tell(&mut self.text);
         Failed(number(self.code))
     }
 }

@@ -10,6 +10,8 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
+#[cfg(feature = "journal")]
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use twindex::{Snapshot, Store, Table};
@@ -20,6 +22,8 @@ use crate::expiring::Expiring;
 use crate::expiry::{Expiry, Removal};
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
+#[cfg(feature = "journal")]
+use crate::journal::Journal;
 use crate::journal::{Logged, Shared};
 use crate::pairs::Pairs;
 use crate::stored::Stored;
@@ -195,19 +199,19 @@ impl Handles {
         self.find(handle)?.object.as_mut().ok_or_else(|| closed(handle))
     }
 
-    pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failed> {
-        match self.object(handle)? {
-            Object::Store { store, .. } => Ok(store),
-            other => Err(wrong_kind(handle, other, "store")),
-        }
-    }
-
     /// A store, and its journal if it is kept in a file.
     pub(crate) fn kept(&mut self, handle: u32) -> Result<(&Store, &mut Option<Shared>), Failed> {
         match self.object(handle)? {
             Object::Store { store, journal } => Ok((store, journal)),
             other => Err(wrong_kind(handle, other, "store")),
         }
+    }
+
+    /// The journal of a store, or a new one that [`keep`](Self::keep) gives it.
+    #[cfg(feature = "journal")]
+    pub(crate) fn journal(&mut self, handle: u32) -> Result<Shared, Failed> {
+        let (store, journal) = self.kept(handle)?;
+        Ok(journal.clone().unwrap_or_else(|| Rc::new(RefCell::new(Journal::new(handle, store)))))
     }
 
     /// Gives a store a journal or takes it, and the tables of it that are open their places in the file.
@@ -268,28 +272,28 @@ impl Handles {
             other => Err(wrong_kind(handle, other, "transaction")),
         }
     }
+}
 
+/// Has [`Handles`] find an object of one kind.
+macro_rules! find {
+    ($($(#[$attribute:meta])* $name:ident -> $of:ty = $object:pat => $found:expr;)*) => {
+        impl Handles {
+            $($(#[$attribute])* pub(crate) fn $name(&mut self, handle: u32) -> Result<$of, Failed> {
+                match self.object(handle)? {
+                    $object => Ok($found),
+                    other => Err(wrong_kind(handle, other, stringify!($name))),
+                }
+            })*
+        }
+    };
+}
+
+find! {
+    store -> &Store = Object::Store { store, .. } => store;
     #[cfg(feature = "caches")]
-    pub(crate) fn cache(&mut self, handle: u32) -> Result<&Cached, Failed> {
-        match self.object(handle)? {
-            Object::Cache(cache) => Ok(cache),
-            other => Err(wrong_kind(handle, other, "cache")),
-        }
-    }
-
-    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut BufferedCursor, Failed> {
-        match self.object(handle)? {
-            Object::Cursor { cursor, .. } => Ok(cursor),
-            other => Err(wrong_kind(handle, other, "cursor")),
-        }
-    }
-
-    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iterator, Failed> {
-        match self.object(handle)? {
-            Object::Iterator { iterator, .. } => Ok(iterator),
-            other => Err(wrong_kind(handle, other, "iterator")),
-        }
-    }
+    cache -> &Cached = Object::Cache(cache) => cache;
+    cursor -> &mut BufferedCursor = Object::Cursor { cursor, .. } => cursor;
+    iterator -> &mut Iterator = Object::Iterator { iterator, .. } => iterator;
 }
 
 fn closed(handle: u32) -> Failed {

@@ -54,6 +54,15 @@ fn told(report: twindex_format::Report) -> Report {
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// Methods that are the engine's of the same name.
+macro_rules! same {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $to:ty;)*) => {
+        $(fn $name(&self, $($argument: $of),*) -> Result<$to> {
+            Ok(self.0.$name($($argument),*)?)
+        })*
+    };
+}
+
 impl From<twindex::Error> for Error {
     fn from(error: twindex::Error) -> Self {
         Self { code: error.code().into(), message: error.to_string() }
@@ -210,13 +219,20 @@ fn ended() -> Error {
     Error { code: "TWINDEX_ENDED".into(), message: "the transaction has ended".into() }
 }
 
-impl GuestTransaction for Transaction {
-    fn select(&self, table: TableBorrow<'_>, key: Bytes) -> Result<Option<Bytes>> {
-        self.with(&table, |transaction, table| transaction.select(table, key))
-    }
+macro_rules! of_transaction {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $to:ty;)*) => {
+        $(fn $name(&self, table: TableBorrow<'_>, $($argument: $of),*) -> Result<$to> {
+            self.with(&table, |transaction, table| transaction.$name(table, $($argument),*))
+        })*
+    };
+}
 
-    fn contains(&self, table: TableBorrow<'_>, key: Bytes) -> Result<bool> {
-        self.with(&table, |transaction, table| transaction.contains(table, key))
+impl GuestTransaction for Transaction {
+    of_transaction! {
+        select(key: Bytes) -> Option<Bytes>;
+        contains(key: Bytes) -> bool;
+        delete(key: Bytes) -> bool;
+        increment(key: Bytes, by: i64) -> i64;
     }
 
     fn insert(&self, table: TableBorrow<'_>, key: Bytes, value: Bytes) -> Result<bool> {
@@ -229,14 +245,6 @@ impl GuestTransaction for Transaction {
 
     fn upsert(&self, table: TableBorrow<'_>, key: Bytes, value: Bytes) -> Result<()> {
         self.write(Write::Upsert, &table, &key, &value).map(drop)
-    }
-
-    fn delete(&self, table: TableBorrow<'_>, key: Bytes) -> Result<bool> {
-        self.with(&table, |transaction, table| transaction.delete(table, key))
-    }
-
-    fn increment(&self, table: TableBorrow<'_>, key: Bytes, by: i64) -> Result<i64> {
-        self.with(&table, |transaction, table| transaction.increment(table, key, by))
     }
 
     fn compare_and_swap(
@@ -301,21 +309,22 @@ impl GuestTable for Table {
         self.0.memory() as u64
     }
 
-    fn insert(&self, key: Bytes, value: Bytes) -> Result<bool> {
-        Ok(self.0.insert(key, value)?)
-    }
-
-    fn replace(&self, key: Bytes, value: Bytes) -> Result<bool> {
-        Ok(self.0.replace(key, value)?)
+    same! {
+        insert(key: Bytes, value: Bytes) -> bool;
+        replace(key: Bytes, value: Bytes) -> bool;
+        delete(key: Bytes) -> bool;
+        take(key: Bytes) -> Option<Bytes>;
+        increment(key: Bytes, by: i64) -> i64;
+        clear() -> ();
+        first() -> Option<Pair>;
+        last() -> Option<Pair>;
+        pop_first() -> Option<Pair>;
+        pop_last() -> Option<Pair>;
     }
 
     fn upsert(&self, key: Bytes, value: Bytes) -> Result<bool> {
         self.0.upsert(key, value)?;
         Ok(true)
-    }
-
-    fn delete(&self, key: Bytes) -> Result<bool> {
-        Ok(self.0.delete(key)?)
     }
 
     fn select(&self, key: Bytes) -> Option<Bytes> {
@@ -326,20 +335,8 @@ impl GuestTable for Table {
         self.0.contains(key)
     }
 
-    fn take(&self, key: Bytes) -> Result<Option<Bytes>> {
-        Ok(self.0.take(key)?)
-    }
-
-    fn increment(&self, key: Bytes, by: i64) -> Result<i64> {
-        Ok(self.0.increment(key, by)?)
-    }
-
     fn compare_and_swap(&self, key: Bytes, expected: Option<Bytes>, new: Option<Bytes>) -> Result<bool> {
         Ok(self.0.compare_and_swap(key, expected.as_deref(), new.as_deref())?)
-    }
-
-    fn clear(&self) -> Result<()> {
-        Ok(self.0.clear()?)
     }
 
     fn insert_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
@@ -387,22 +384,6 @@ impl GuestTable for Table {
             true
         });
         Ok(pairs)
-    }
-
-    fn first(&self) -> Result<Option<Pair>> {
-        Ok(self.0.first()?)
-    }
-
-    fn last(&self) -> Result<Option<Pair>> {
-        Ok(self.0.last()?)
-    }
-
-    fn pop_first(&self) -> Result<Option<Pair>> {
-        Ok(self.0.pop_first()?)
-    }
-
-    fn pop_last(&self) -> Result<Option<Pair>> {
-        Ok(self.0.pop_last()?)
     }
 
     fn delete_range(&self, lower: stores::Bound, upper: stores::Bound) -> Result<u64> {

@@ -9,7 +9,7 @@ use wasmtime::component::{ComponentType, Lift, Lower, Resource};
 
 use crate::bucket::{Bucket, Pair};
 use crate::guest::{Guest, Handle};
-use crate::linking::{Interface, Linking, drop_bucket};
+use crate::linking::{Interface, Linking};
 use crate::refused::{self, Refused};
 
 /// The version of the interface is that of the packages.
@@ -80,10 +80,7 @@ struct Store;
 
 type Bytes = Vec<u8>;
 
-pub(crate) fn add<T: Send + 'static, G>(linking: &mut Linking<'_, T, G>) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
+pub(crate) fn add<T: Send + 'static>(linking: &mut Linking<'_, T>) -> Result<()> {
     let mut stores = linking.interface(STORES)?;
     // All are the same, so they take no handle.
     stores.resource::<Store>("store", |_, _| Ok(()))?;
@@ -109,11 +106,8 @@ where
     writes(&mut stores)
 }
 
-fn reads<T: Send + 'static, G>(stores: &mut Interface<'_, T, G>) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
-    stores.resource::<Arc<Bucket>>("table", drop_bucket)?;
+fn reads<T: Send + 'static>(stores: &mut Interface<'_, T>) -> Result<()> {
+    stores.resource::<Arc<Bucket>>("table", Guest::drop_handle)?;
     stores.at_once("[method]table.name", |guest, (table,): (Handle,)| {
         let bucket = guest.bucket(&table)?;
         let name = guest.buckets.iter().find(|(_, given)| Arc::ptr_eq(given, bucket));
@@ -154,10 +148,7 @@ where
     stores.read::<_, _, Error>("[method]table.last", |bucket, _: (Handle,)| Ok(bucket.table.last()?))
 }
 
-fn writes<T: Send + 'static, G>(stores: &mut Interface<'_, T, G>) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
+fn writes<T: Send + 'static>(stores: &mut Interface<'_, T>) -> Result<()> {
     for (name, write) in [("insert", Write::Insert), ("replace", Write::Replace), ("upsert", Write::Upsert)] {
         let method = format!("[method]table.{name}");
         stores.write::<_, _, Error>(&method, move |bucket, (_, key, value): (Handle, Bytes, Bytes)| {

@@ -10,7 +10,7 @@ use wasmtime::component::{ComponentType, Lift, Lower, Resource};
 use crate::GetMany;
 use crate::bucket::{Bucket, Cas, Position};
 use crate::guest::{Guest, Handle};
-use crate::linking::{Interface, Linking, drop_bucket, owned};
+use crate::linking::{Interface, Linking};
 use crate::refused::{self, Refused};
 
 const DRAFT: &str = "0.2.0-draft";
@@ -66,10 +66,7 @@ impl From<Refused> for CasError {
 
 type Answer<T> = std::result::Result<T, Error>;
 
-pub(crate) fn add<T: Send + 'static, G>(linking: &mut Linking<'_, T, G>, form: GetMany) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
+pub(crate) fn add<T: Send + 'static>(linking: &mut Linking<'_, T>, form: GetMany) -> Result<()> {
     // Cursors are numbers in the first draft and text in the second.
     store(&mut linking.interface(&name("store", DRAFT))?, |guest, bucket, cursor: Option<u64>| {
         let from = match cursor {
@@ -117,14 +114,11 @@ where
     Ok(())
 }
 
-fn store<T: Send + 'static, G, C: ComponentType + Lift + Lower + 'static>(
-    store: &mut Interface<'_, T, G>,
+fn store<T: Send + 'static, C: ComponentType + Lift + Lower + 'static>(
+    store: &mut Interface<'_, T>,
     list: impl Fn(&mut Guest, &Bucket, Option<C>) -> refused::Result<KeyResponse<C>> + Send + Sync + 'static,
-) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
-    store.resource::<Arc<Bucket>>("bucket", drop_bucket)?;
+) -> Result<()> {
+    store.resource::<Arc<Bucket>>("bucket", Guest::drop_handle)?;
     store.at_once("open", |guest, (name,): (String,)| Ok(guest.open(&name).map_err(Error::from)))?;
     store.read::<_, _, Error>("[method]bucket.get", |bucket, (_, key): (Handle, String)| {
         Ok(bucket.table.select(key)?)
@@ -148,14 +142,11 @@ where
 }
 
 /// The atomics of the second draft.
-fn swaps<T: Send + 'static, G>(atomics: &mut Interface<'_, T, G>) -> Result<()>
-where
-    G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-{
+fn swaps<T: Send + 'static>(atomics: &mut Interface<'_, T>) -> Result<()> {
     atomics.write::<_, _, Error>("increment", |bucket, (_, key, by): (Handle, String, i64)| {
         bucket.increment(key.as_bytes(), by)
     })?;
-    atomics.resource::<Cas>("cas", |guest, rep| guest.take_cas(owned(rep)).map(drop))?;
+    atomics.resource::<Cas>("cas", |guest, rep| guest.take_cas(Resource::new_own(rep)).map(drop))?;
     atomics.at_once("[static]cas.new", |guest, (handle, key): (Handle, String)| {
         let bucket = Arc::clone(guest.bucket(&handle)?);
         Ok(Cas::look(bucket, key).and_then(|cas| guest.push_cas(cas)).map_err(Error::from))

@@ -213,7 +213,7 @@ impl KeyValue {
     pub fn add_to_linker<T: Send + 'static>(
         &self,
         linker: &mut Linker<T>,
-        guest: impl Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
+        guest: fn(&mut T) -> &mut Guest,
     ) -> Result<()> {
         self.add(&mut Linking { linker, guest, leaves: false })
     }
@@ -223,15 +223,12 @@ impl KeyValue {
     pub fn add_to_linker_async<T: Send + 'static>(
         &self,
         linker: &mut Linker<T>,
-        guest: impl Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
+        guest: fn(&mut T) -> &mut Guest,
     ) -> Result<()> {
         self.add(&mut Linking { linker, guest, leaves: true })
     }
 
-    fn add<T: Send + 'static, G>(&self, linking: &mut Linking<'_, T, G>) -> Result<()>
-    where
-        G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static,
-    {
+    fn add<T: Send + 'static>(&self, linking: &mut Linking<'_, T>) -> Result<()> {
         if let Some(failed) = &self.failed {
             return Err(format_err!("{failed}"));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wasmtime::component::{
-    ComponentNamedList, ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType,
+    ComponentNamedList, ComponentType, Lift, Linker, LinkerInstance, Lower, ResourceType,
 };
 use wasmtime::{Result, StoreContextMut};
 
@@ -11,18 +11,21 @@ use crate::bucket::Bucket;
 use crate::guest::{Guest, Handle};
 use crate::refused;
 
+/// Finds an instance's guest in its data.
+pub(crate) type Find<T> = fn(&mut T) -> &mut Guest;
+
 /// A linker, and how an instance's guest is found.
-pub(crate) struct Linking<'l, T: 'static, G> {
+pub(crate) struct Linking<'l, T: 'static> {
     pub(crate) linker: &'l mut Linker<T>,
-    pub(crate) guest: G,
+    pub(crate) guest: Find<T>,
     /// Whether writes that may wait leave the thread.
     pub(crate) leaves: bool,
 }
 
 /// An interface that gets its functions.
-pub(crate) struct Interface<'l, T: 'static, G> {
+pub(crate) struct Interface<'l, T: 'static> {
     instance: LinkerInstance<'l, T>,
-    guest: G,
+    guest: Find<T>,
     leaves: bool,
 }
 
@@ -32,28 +35,24 @@ pub(crate) trait OfBucket: ComponentNamedList + Lift + Send + 'static {
 }
 
 macro_rules! of_bucket {
-    ($($more:ident)*) => {
-        impl<$($more: ComponentType + Lift + Send + 'static),*> OfBucket for (Handle, $($more,)*) {
+    ($($($more:ident)*;)*) => {
+        $(impl<$($more: ComponentType + Lift + Send + 'static),*> OfBucket for (Handle, $($more,)*) {
             fn handle(&self) -> &Handle {
                 &self.0
             }
-        }
+        })*
     };
 }
 
-of_bucket!();
-of_bucket!(A);
-of_bucket!(A B);
-of_bucket!(A B C);
-of_bucket!(A B C D);
+of_bucket! { ; A; A B; A B C; A B C D; }
 
-impl<T: Send + 'static, G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static> Linking<'_, T, G> {
-    pub(crate) fn interface(&mut self, name: &str) -> Result<Interface<'_, T, G>> {
+impl<T: Send + 'static> Linking<'_, T> {
+    pub(crate) fn interface(&mut self, name: &str) -> Result<Interface<'_, T>> {
         Ok(Interface { instance: self.linker.instance(name)?, guest: self.guest, leaves: self.leaves })
     }
 }
 
-impl<T: Send + 'static, G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'static> Interface<'_, T, G> {
+impl<T: Send + 'static> Interface<'_, T> {
     /// A resource, and what is done with one that is dropped.
     pub(crate) fn resource<R: 'static>(
         &mut self,
@@ -154,14 +153,4 @@ impl<T: Send + 'static, G: Fn(&mut T) -> &mut Guest + Copy + Send + Sync + 'stat
             })
         })
     }
-}
-
-/// What the handles of a resource are dropped by, which hold nothing but themselves.
-pub(crate) fn drop_bucket(guest: &mut Guest, rep: u32) -> Result<()> {
-    guest.drop_handle(rep)
-}
-
-/// A handle that is dropped by its number.
-pub(crate) fn owned<R: 'static>(rep: u32) -> Resource<R> {
-    Resource::new_own(rep)
 }

@@ -2,7 +2,6 @@
 
 import { Block } from './blocks.js'
 import { placed } from './codecs.js'
-import { ABSENT } from './core.js'
 import { TableBlocks, Walk } from './iterators.js'
 import { leftOut } from './leftout.js'
 import { checkDecimal, like, readAmount } from './shared/amounts.js'
@@ -13,6 +12,7 @@ import { INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
 import { readTtl, readWrite } from './shared/times.js'
 import { viewBytes } from './shared/views.js'
+import { putSwap } from './table.js'
 import { putBytes } from './text.js'
 
 /** The verbs of `twindex_cache_write`. */
@@ -47,59 +47,40 @@ function checkCaches(core) {
   if (core.exports.twindex_cache_new === undefined) throw leftOut('caches')
 }
 
-/** A new cache. */
-function open(core, options) {
+/** Opens a cache by what `make` gives of the module: what the class needs to know of it. `put` writes the bytes that this takes. */
+function openWith(core, options, what, put, make) {
   checkCaches(core)
-  const read = readCache(options, 'a cache')
-  const codecs = readCodecs(read)
+  const read = readCache(options, what)
+  const named = readCodecs(read)
   core.seed()
-  const label = putBytes(core, 0, labelOf(codecs))
+  const length = putBytes(core, 0, put(named))
   core.tick()
-  const listens = Number(read.onEvict !== undefined)
-  const { twindex_cache_new } = core.exports
-  return describe(
-    core,
-    core.status(twindex_cache_new(...numbersOf(read), core.input, label, listens)),
-    read,
-    codecs,
-  )
-}
-
-/** A cache from the bytes of a saved one. */
-function load(core, source, options) {
-  checkCaches(core)
-  const read = readCache(options, 'a load')
-  const codecs = readCodecs(read)
-  if (!ArrayBuffer.isView(source)) throw typeError('a cache is loaded from bytes', source)
-  core.seed()
-  const length = putBytes(core, 0, viewBytes(source, 'dump'))
-  core.tick()
-  const listens = Number(read.onEvict !== undefined)
-  const { twindex_cache_load } = core.exports
-  return describe(
-    core,
-    core.status(twindex_cache_load(core.input, length, ...numbersOf(read), listens)),
-    read,
-    codecs,
-  )
-}
-
-/** What the class needs to know of a cache. */
-function describe(core, handle, read, named) {
+  const handle = core.status(make(core.exports, length, numbersOf(read), Number(read.onEvict !== undefined)))
   try {
     core.status(core.exports.twindex_cache_label(handle))
     const { names, keys, values } = labelledCodecs(core.answerBytes(), named)
-    return {
-      handle,
-      names,
-      codecs: { keys: placed(keys), values: placed(values) },
-      flights: new Map(),
-      read,
-    }
+    const codecs = { keys: placed(keys), values: placed(values) }
+    return { handle, names, codecs, flights: new Map(), read }
   } catch (error) {
     core.exports.twindex_close(handle)
     throw error
   }
+}
+
+const open = (core, options) =>
+  openWith(core, options, 'a cache', labelOf, ({ twindex_cache_new }, length, numbers, listens) =>
+    twindex_cache_new(...numbers, core.input, length, listens),
+  )
+
+/** A cache from the bytes of a saved one. */
+function load(core, source, options) {
+  const put = () => {
+    if (!ArrayBuffer.isView(source)) throw typeError('a cache is loaded from bytes', source)
+    return viewBytes(source, 'dump')
+  }
+  return openWith(core, options, 'a load', put, ({ twindex_cache_load }, length, numbers, listens) =>
+    twindex_cache_load(core.input, length, ...numbers, listens),
+  )
 }
 
 /** What the caches of all instances of the module are. */
@@ -150,10 +131,9 @@ class BaseCache extends CacheLike {
   }
 
   figures() {
-    const core = this.#core
-    core.status(core.exports.twindex_cache_stats(this.#handle))
-    const figure = (at) => Number(core.view.getBigInt64(core.answerAt + 8 * at, true))
-    return Object.fromEntries(FIGURES.map((name, at) => [name, figure(at) < 0 ? undefined : figure(at)]))
+    this.#core.status(this.#core.exports.twindex_cache_stats(this.#handle))
+    const figures = this.#core.answerFigures().map((figure) => (figure < 0 ? undefined : figure))
+    return Object.fromEntries(FIGURES.map((name, at) => [name, figures[at]]))
   }
 
   // --- verbs: see table.js
@@ -260,20 +240,14 @@ class BaseCache extends CacheLike {
     return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
-  #swap(key, expected, value) {
+  #swap(key, ...items) {
     const core = this.#core
-    const put = (item, offset) => (item === undefined ? 0 : this.#values.write(core, offset, item, 'value'))
     core.tick()
-    const k = this.#keys.write(core, 0, key, 'key')
-    const e = put(expected, k)
-    const v = put(value, k + e)
-    const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
-    const status = core.exports.twindex_compare_and_swap(
-      ...[this.#handle, core.input, k],
-      ...[core.input + k, lengthOf(expected, e)],
-      ...[core.input + k + e, lengthOf(value, v)],
+    const given = putSwap(core, this.#codecs, key, ...items)
+    return this.#written(
+      key,
+      core.status(core.exports.twindex_compare_and_swap(this.#handle, ...given)) === 1,
     )
-    return this.#written(key, core.status(status) === 1)
   }
 
   clear() {

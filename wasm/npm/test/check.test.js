@@ -14,67 +14,29 @@ const all = (store) =>
     .tables()
     .map(([name, index]) => [name, index, [...store.table(name, { index, keys: 'bytes', values: 'bytes' })]])
 
-// What `check` of the native packages says of them.
-const REPORTS = {
-  'version-1-dump': {
-    bytes: 82708,
-    dumpBytes: 82708,
-    logBytes: 0,
-    records: 11,
-    dumpPairs: 1107,
-    operations: 0,
-  },
-  'version-1-log': {
-    bytes: 116668,
-    dumpBytes: 82708,
-    logBytes: 33960,
-    records: 109,
-    dumpPairs: 1107,
-    operations: 88,
-  },
-  'version-1-python': { bytes: 394, dumpBytes: 196, logBytes: 198, records: 12, dumpPairs: 3, operations: 5 },
-}
-
-for (const [name, expected] of Object.entries(REPORTS)) {
-  test(`nothing is wrong with ${name}`, async () => {
-    const report = await check(golden(name))
-    assert.deepEqual(report, { version: 1, damage: [], torn: undefined, ...expected })
-    const { file, tables } = await recover(golden(name))
-    assert.deepEqual(all(Store.loadSync(file)), all(Store.loadSync(golden(name))))
-    assert.equal(tables.length, Store.loadSync(file).tables().length)
+test('the report is that of the native packages, and nothing is lost of a whole file', async () => {
+  const file = golden('version-1-log')
+  assert.deepEqual(await check(file), {
+    ...{ version: 1, bytes: 116668, dumpBytes: 82708, logBytes: 33960 },
+    ...{ records: 109, dumpPairs: 1107, operations: 88, damage: [], torn: undefined },
   })
-}
-
-test('damage anywhere is told, and costs no more than its record', async () => {
-  const whole = golden('version-1-log')
-  const pairs = (store) => all(store).reduce((count, [, , pairs]) => count + pairs.length, 0)
-  const had = pairs(Store.loadSync(whole))
-  for (let at = 24; at < whole.length; at += 3001) {
-    const bad = whole.slice()
-    bad[at] ^= 1
-    assert.throws(() => Store.loadSync(bad), { code: 'TWINDEX_CORRUPT' })
-    const report = await check(bad)
-    assert.equal(report.damage.length, 1, `${at}`)
-    const [{ offset, bytes, what }] = report.damage
-    assert.ok(offset <= at && at < offset + bytes, `${at}: ${offset} and ${bytes}`)
-    assert.match(what, /damaged/)
-    const { file, report: again } = await recover(bad)
-    assert.deepEqual(again, report)
-    assert.ok(pairs(Store.loadSync(file)) > had / 4, `${at}`)
-  }
+  const { file: saved, tables } = await recover(file)
+  assert.deepEqual(all(Store.loadSync(saved)), all(Store.loadSync(file)))
+  assert.equal(tables.length, Store.loadSync(saved).tables().length)
 })
 
-test('tables of which the record is lost are called recovered', async () => {
-  const store = new Store()
-  const table = store.table('t', { index: 'sorted', keys: 'bytes', values: 'bytes' })
-  for (let key = 0; key < 3; key++) table.set(new Uint8Array([key]), new Uint8Array([key, key]))
-  const bad = store.dumpSync()
-  // The first record behind the header, which describes the table.
-  bad[24 + 12] ^= 1
-  const { tables, file } = await recover(bad)
-  assert.deepEqual(tables, [{ name: 'recovered 0', index: 'sorted', pairs: 3 }])
-  const saved = Store.loadSync(file).table('recovered 0', { index: 'sorted', keys: 'bytes', values: 'bytes' })
-  assert.deepEqual([...saved], [...table])
+test('damage is told, and costs no more than its record', async () => {
+  const bad = golden('version-1-log')
+  bad[3001] ^= 1
+  assert.throws(() => Store.loadSync(bad), { code: 'TWINDEX_CORRUPT' })
+  const report = await check(bad)
+  assert.equal(report.damage.length, 1)
+  const [{ offset, bytes, what }] = report.damage
+  assert.ok(offset <= 3001 && 3001 < offset + bytes, `${offset} and ${bytes}`)
+  assert.match(what, /damaged/)
+  const { file, report: again } = await recover(bad)
+  assert.deepEqual(again, report)
+  assert.ok(all(Store.loadSync(file)).flatMap(([, , pairs]) => pairs).length > 500)
 })
 
 test('an unfinished end is no damage', async () => {

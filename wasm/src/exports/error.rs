@@ -2,11 +2,9 @@
 
 use crate::block;
 use crate::failure::LastError;
-use crate::state::call;
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_last_error() -> i32 {
-    call(|state| {
+exports! {
+    fn twindex_last_error(state) {
         let output = state.output.start();
         let last = LastError::take();
         if last.code.is_empty() {
@@ -15,6 +13,6 @@ extern "C" fn twindex_last_error() -> i32 {
         block::push_pair(output, last.code.as_bytes(), last.text.as_bytes())?;
         output.finish(1);
         last.keep();
-        Ok(1)
-    })
+        true
+    }
 }

@@ -11,38 +11,7 @@ use crate::exports::store::limit;
 use crate::failure::{Failed, Failure, Refusal};
 use crate::handles::Object;
 use crate::journal::{Journal, Shared};
-use crate::state::{State, call, note};
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_open(file: usize, length: usize, memory_limit: u64, session: u64) -> i32 {
-    call(|state| {
-        let bytes = state.buffers.bytes((file, length))?;
-        if is_begun(bytes) {
-            return Ok(0);
-        }
-        let memory_limit = limit(memory_limit);
-        let store = Store::new();
-        let found =
-            load_into(&store, memory_limit, |store| open(&bytes, store.clone(), &|| false, &mut |_| ()));
-        let found = match found {
-            Err(Error::Corrupt { .. }) if is_unfinished(bytes)? => return Ok(0),
-            found => found?,
-        };
-        // A file without a salt has no log: its store begins another file.
-        let journal = found.end.map(|end| {
-            answer::set_count(end.at as usize);
-            Rc::new(RefCell::new(Journal::of_file(end, session, &found.loader)))
-        });
-        if journal.is_none() {
-            answer::set_count(0);
-        }
-        let handle = state.handles.open_as_status(Object::Store { store, journal: journal.clone() })?;
-        if let Some(journal) = journal {
-            journal.borrow_mut().store = handle.cast_unsigned();
-        }
-        Ok(handle)
-    })
-}
+use crate::state::{State, note};
 
 /// Whether there is no more than a part of a header, or space for one.
 fn is_begun(bytes: &[u8]) -> bool {
@@ -66,42 +35,71 @@ fn is_unfinished(bytes: &[u8]) -> twindex::Result<bool> {
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_file(store: u32, salt: u64) -> i32 {
-    call(|state| {
+/// The journal of a store that has one.
+fn journal(state: &mut State, store: u32) -> Result<Shared, Failed> {
+    let (_, journal) = state.handles.kept(store)?;
+    Ok(journal.clone().ok_or(Failure::Refused(Refusal::NoFile))?)
+}
+
+exports! {
+    fn twindex_open(state, file: bytes, memory_limit: u64, session: u64) {
+        if is_begun(file) {
+            return Ok(0);
+        }
+        let memory_limit = limit(memory_limit);
+        let store = Store::new();
+        let found =
+            load_into(&store, memory_limit, |store| open(&file, store.clone(), &|| false, &mut |_| ()));
+        let found = match found {
+            Err(Error::Corrupt { .. }) if is_unfinished(file)? => return Ok(0),
+            found => found?,
+        };
+        // A file without a salt has no log: its store begins another file.
+        answer::set_count(found.end.as_ref().map_or(0, |end| end.at as usize));
+        let of_file = |end| Rc::new(RefCell::new(Journal::of_file(end, session, &found.loader)));
+        let journal = found.end.map(of_file);
+        let handle = state.handles.open_as_status(Object::Store { store, journal: journal.clone() })?;
+        if let Some(journal) = journal {
+            journal.borrow_mut().store = handle.cast_unsigned();
+        }
+        handle
+    }
+
+    fn twindex_file(state, store: u32, salt: u64) {
         if salt == 0 {
             return Err(Failure::Choice { what: "salt", given: 0 }.into());
         }
-        let (engine, journal) = state.handles.kept(store)?;
-        let journal = match journal {
-            Some(journal) => Rc::clone(journal),
-            None => Rc::new(RefCell::new(Journal::new(store, engine))),
-        };
+        let journal = state.handles.journal(store)?;
         state.log.expect_in(&journal, 0)?;
         let output = state.output.start();
         journal.borrow_mut().begin(salt, output)?;
         output.finish(0);
         state.handles.keep(store, Some(&journal))?;
-        Ok(0)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_file_failed(store: u32) -> i32 {
-    call(|state| Ok(journal(state, store)?.borrow_mut().go_back().into()))
-}
+    fn twindex_file_failed(state, store: u32) {
+        journal(state, store)?.borrow_mut().go_back()
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_apply(store: u32, record: usize, length: usize) -> i32 {
-    call(|state| {
-        let record = state.buffers.bytes((record, length))?;
+    fn twindex_apply(state, store: u32, record: bytes) {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = journal.as_ref().ok_or(Failure::Refused(Refusal::NoFile))?;
         journal.borrow_mut().apply(engine, record)?;
-        Ok(0)
-    })
+    }
+
+    fn twindex_refuse(state, store: u32, why: u32) {
+        let refusal = match why {
+            0 => Refusal::ReadOnly,
+            1 => Refusal::LogFailed,
+            given => return Err(Failure::Choice { what: "reason to refuse writes", given }.into()),
+        };
+        let journal = state.handles.journal(store)?;
+        journal.borrow_mut().refusal = Some(refusal);
+        state.handles.keep(store, Some(&journal))?;
+    }
 }
 
+/// A record alone, so that the answer of the call before stays.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_synced(store: u32, offset: u64) -> i32 {
     note(|state| {
@@ -110,28 +108,4 @@ extern "C" fn twindex_synced(store: u32, offset: u64) -> i32 {
         state.log.note(store, note);
         Ok(0)
     })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_refuse(store: u32, why: u32) -> i32 {
-    call(|state| {
-        let refusal = match why {
-            0 => Refusal::ReadOnly,
-            1 => Refusal::LogFailed,
-            given => return Err(Failure::Choice { what: "reason to refuse writes", given }.into()),
-        };
-        let (engine, journal) = state.handles.kept(store)?;
-        let journal = match journal {
-            Some(journal) => Rc::clone(journal),
-            None => Rc::new(RefCell::new(Journal::new(store, engine))),
-        };
-        journal.borrow_mut().refusal = Some(refusal);
-        state.handles.keep(store, Some(&journal))?;
-        Ok(0)
-    })
-}
-
-fn journal(state: &mut State, store: u32) -> Result<Shared, Failed> {
-    let (_, journal) = state.handles.kept(store)?;
-    Ok(journal.clone().ok_or(Failure::Refused(Refusal::NoFile))?)
 }

@@ -11,7 +11,7 @@ use crate::buffers::Place;
 use crate::failure::Failed;
 use crate::journal::Log;
 use crate::pairs::Pairs;
-use crate::state::call;
+use crate::state::State;
 
 /// What so many items need of memory is asked for together.
 const GROUP: usize = 32;
@@ -42,139 +42,136 @@ fn take<'b>(items: &mut Items<'b>, mut lay: impl FnMut(usize, Item<'b>)) -> Resu
 }
 
 /// Writes item by item, once all keys' lengths are checked, and answers with `answer_bytes` or more for each.
-fn each(handle: u32, block: Place, shape: Shape, answer_bytes: usize, change: Change<'_>) -> i32 {
-    call(|state| {
-        let mut items = Items::new(state.buffers.bytes(block)?, shape);
-        let count = count(items.clone(), check_key)?;
-        let pairs = state.handles.pairs(handle)?;
-        let output = state.output.start();
-        output.reserve(count.saturating_mul(answer_bytes))?;
-        let (mut group, mut keys) = ([Item::default(); GROUP], [&[][..]; GROUP]);
-        loop {
-            let taken = take(&mut items, |at, item| (group[at], keys[at]) = (item, item.key))?;
-            if taken == 0 {
-                break;
-            }
-            pairs.prefetch(&keys[..taken]);
-            for &item in &group[..taken] {
-                change(pairs, &mut state.log, item, output)?;
-            }
+fn each(
+    state: &mut State,
+    handle: u32,
+    block: Place,
+    shape: Shape,
+    answer_bytes: usize,
+    change: Change<'_>,
+) -> Result<(), Failed> {
+    let mut items = Items::new(state.buffers.bytes(block)?, shape);
+    let count = count(items.clone(), check_key)?;
+    let pairs = state.handles.pairs(handle)?;
+    let output = state.output.start();
+    output.reserve(count.saturating_mul(answer_bytes))?;
+    let (mut group, mut keys) = ([Item::default(); GROUP], [&[][..]; GROUP]);
+    loop {
+        let taken = take(&mut items, |at, item| (group[at], keys[at]) = (item, item.key))?;
+        if taken == 0 {
+            break;
         }
-        output.finish(count);
-        Ok(0)
-    })
+        pairs.prefetch(&keys[..taken]);
+        for &item in &group[..taken] {
+            change(pairs, &mut state.log, item, output)?;
+        }
+    }
+    output.finish(count);
+    Ok(())
 }
 
 /// Answers with each key's value, or with a byte for whether there is one.
-fn each_value(handle: u32, block: Place, whole: bool) -> i32 {
-    call(|state| {
-        let mut items = Items::new(state.buffers.bytes(block)?, Shape::Key);
-        let count = count(items.clone(), |_| Ok(()))?;
-        let pairs = state.handles.pairs(handle)?;
-        let output = state.output.start();
-        output.reserve(count.saturating_mul(if whole { 4 } else { 1 }))?;
-        let mut keys = [&[][..]; GROUP];
-        loop {
-            let taken = take(&mut items, |at, item| keys[at] = item.key)?;
-            if taken == 0 {
-                break;
-            }
-            let mut outcome = Ok(());
-            let mut show = |value: Option<&[u8]>| {
-                if outcome.is_ok() {
-                    let is_there = [value.is_some().into()];
-                    outcome =
-                        if whole { block::push_optional(output, value) } else { output.push(&is_there) };
-                }
-            };
-            #[cfg(target_feature = "simd128")]
-            if let Pairs::Plain(crate::stored::Stored::Table(table, _)) = pairs {
-                table.select_many(&keys[..taken], |_, value| show(value));
-                outcome?;
-                continue;
-            }
-            pairs.prefetch(&keys[..taken]);
-            for key in &keys[..taken] {
-                // To look for a key of a cache is no use of its pair.
-                let is_there = if whole {
-                    pairs.read(key, |value| {
-                        show(Some(value));
-                        Ok(())
-                    })?
-                } else {
-                    let is_there = pairs.contains(key)?;
-                    show(is_there.then_some(&[]));
-                    true
-                };
-                if !is_there {
-                    show(None);
-                }
-            }
-            outcome?;
+fn each_value(state: &mut State, handle: u32, block: Place, whole: bool) -> Result<(), Failed> {
+    let mut items = Items::new(state.buffers.bytes(block)?, Shape::Key);
+    let count = count(items.clone(), |_| Ok(()))?;
+    let pairs = state.handles.pairs(handle)?;
+    let output = state.output.start();
+    output.reserve(count.saturating_mul(if whole { 4 } else { 1 }))?;
+    let mut keys = [&[][..]; GROUP];
+    loop {
+        let taken = take(&mut items, |at, item| keys[at] = item.key)?;
+        if taken == 0 {
+            break;
         }
-        output.finish(count);
-        Ok(0)
-    })
+        let mut outcome = Ok(());
+        let mut show = |value: Option<&[u8]>| {
+            if outcome.is_ok() {
+                let is_there = [value.is_some().into()];
+                outcome = if whole { block::push_optional(output, value) } else { output.push(&is_there) };
+            }
+        };
+        #[cfg(target_feature = "simd128")]
+        if let Pairs::Plain(crate::stored::Stored::Table(table, _)) = pairs {
+            table.select_many(&keys[..taken], |_, value| show(value));
+            outcome?;
+            continue;
+        }
+        pairs.prefetch(&keys[..taken]);
+        for key in &keys[..taken] {
+            // To look for a key of a cache is no use of its pair.
+            let is_there = if whole {
+                pairs.read(key, |value| {
+                    show(Some(value));
+                    Ok(())
+                })?
+            } else {
+                let is_there = pairs.contains(key)?;
+                show(is_there.then_some(&[]));
+                true
+            };
+            if !is_there {
+                show(None);
+            }
+        }
+        outcome?;
+    }
+    output.finish(count);
+    Ok(())
 }
 
 /// Answers with a byte for each item, 1 or 0.
 fn each_outcome(
+    state: &mut State,
     handle: u32,
     block: Place,
     shape: Shape,
     verb: &mut dyn FnMut(Pairs<'_>, &mut Log, Item<'_>) -> Result<bool, Failed>,
-) -> i32 {
-    each(handle, block, shape, 1, &mut |pairs, log, item, output| {
+) -> Result<(), Failed> {
+    each(state, handle, block, shape, 1, &mut |pairs, log, item, output| {
         output.push(&[verb(pairs, log, item)?.into()])
     })
 }
 
-fn write_pairs(handle: u32, block: Place, write: Write) -> i32 {
-    each_outcome(handle, block, Shape::Pair, &mut |pairs, log, item| {
+fn write_pairs(state: &mut State, handle: u32, block: Place, write: Write) -> Result<(), Failed> {
+    each_outcome(state, handle, block, Shape::Pair, &mut |pairs, log, item| {
         pairs.write(log, write, item.key, item.value.unwrap_or_default())
     })
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_insert_many(handle: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(handle, (pairs, length), Write::Insert)
-}
+exports! {
+    fn twindex_insert_many(state, handle: u32, pairs: place) {
+        write_pairs(state, handle, pairs, Write::Insert)?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_replace_many(handle: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(handle, (pairs, length), Write::Replace)
-}
+    fn twindex_replace_many(state, handle: u32, pairs: place) {
+        write_pairs(state, handle, pairs, Write::Replace)?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_upsert_many(handle: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(handle, (pairs, length), Write::Upsert)
-}
+    fn twindex_upsert_many(state, handle: u32, pairs: place) {
+        write_pairs(state, handle, pairs, Write::Upsert)?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_delete_many(handle: u32, keys: usize, length: usize) -> i32 {
-    each_outcome(handle, (keys, length), Shape::Key, &mut |pairs, log, item| pairs.delete(log, item.key))
-}
+    fn twindex_delete_many(state, handle: u32, keys: place) {
+        each_outcome(state, handle, keys, Shape::Key, &mut |pairs, log, item| pairs.delete(log, item.key))?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_contains_many(handle: u32, keys: usize, length: usize) -> i32 {
-    each_value(handle, (keys, length), false)
-}
+    fn twindex_contains_many(state, handle: u32, keys: place) {
+        each_value(state, handle, keys, false)?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_select_many(handle: u32, keys: usize, length: usize) -> i32 {
-    each_value(handle, (keys, length), true)
-}
+    fn twindex_select_many(state, handle: u32, keys: place) {
+        each_value(state, handle, keys, true)?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_increment_many(handle: u32, amounts: usize, length: usize) -> i32 {
-    each(handle, (amounts, length), Shape::Amount, 8, &mut |pairs, log, item, output| {
-        output.push(&pairs.increment(log, item.key, item.by)?.to_le_bytes())
-    })
-}
+    fn twindex_increment_many(state, handle: u32, amounts: place) {
+        each(state, handle, amounts, Shape::Amount, 8, &mut |pairs, log, item, output| {
+            output.push(&pairs.increment(log, item.key, item.by)?.to_le_bytes())
+        })?;
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_compare_and_swap_many(handle: u32, swaps: usize, length: usize) -> i32 {
-    each_outcome(handle, (swaps, length), Shape::Swap, &mut |pairs, log, item| {
-        pairs.compare_and_swap(log, item.key, item.expected, item.value)
-    })
+    fn twindex_compare_and_swap_many(state, handle: u32, swaps: place) {
+        each_outcome(state, handle, swaps, Shape::Swap, &mut |pairs, log, item| {
+            pairs.compare_and_swap(log, item.key, item.expected, item.value)
+        })?;
+    }
 }

@@ -11,11 +11,6 @@ extern "C" fn twindex_abi_version() -> i32 {
     ABI_VERSION
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_seed(secret: u64) -> i32 {
-    call(|_| Ok(seed(secret).into()))
-}
-
 #[cfg(target_family = "wasm")]
 use twindex::seed_hashing as seed;
 
@@ -36,22 +31,20 @@ extern "C" fn twindex_alloc(length: usize) -> usize {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn twindex_free(address: usize) -> i32 {
-    call(|state| {
-        state.buffers.free(address)?;
-        Ok(0)
-    })
-}
-
-#[unsafe(no_mangle)]
 extern "C" fn twindex_answer() -> usize {
     answer::address()
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_close(handle: u32) -> i32 {
-    call(|state| {
+exports! {
+    fn twindex_seed(_state, secret: u64) {
+        seed(secret)
+    }
+
+    fn twindex_free(state, address: usize) {
+        state.buffers.free(address)?;
+    }
+
+    fn twindex_close(state, handle: u32) {
         state.handles.close(handle)?;
-        Ok(0)
-    })
+    }
 }

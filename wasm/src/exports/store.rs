@@ -14,7 +14,6 @@ use crate::failure::{Failed, Failure};
 use crate::handles::{Handles, Object, Of, wrong_kind};
 use crate::journal::Log;
 use crate::reserve;
-use crate::state::call;
 use crate::time;
 
 /// The memory limit that stands for none.
@@ -23,31 +22,6 @@ const NO_LIMIT: u64 = u64::MAX;
 /// A limit beyond what addresses reach is none.
 pub(super) fn limit(bytes: u64) -> Option<usize> {
     usize::try_from(bytes).ok().filter(|_| bytes != NO_LIMIT)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
-    call(|state| {
-        reserve::ensure_object()?;
-        let store = Store::new();
-        store.set_memory_limit(limit(memory_limit));
-        state.handles.open_as_status(Object::Store { store, journal: None })
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_table(
-    owner: u32,
-    name: usize,
-    name_length: usize,
-    index: usize,
-    index_length: usize,
-) -> i32 {
-    call(|state| {
-        let name = state.buffers.text((name, name_length))?;
-        let index = state.buffers.text((index, index_length))?.parse()?;
-        open(&mut state.handles, &mut state.log, owner, name, TableOptions::new(index), None)
-    })
 }
 
 /// Bits of [`twindex_table_with`]: creates the table where there is none.
@@ -62,33 +36,6 @@ const INDEX_IF_NEW: u32 = 8;
 const EXPIRES: u32 = 16;
 /// They do not.
 const STAYS: u32 = 32;
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_table_with(
-    owner: u32,
-    name: usize,
-    name_length: usize,
-    index: usize,
-    index_length: usize,
-    keys: usize,
-    keys_length: usize,
-    values: usize,
-    values_length: usize,
-    options: u32,
-) -> i32 {
-    call(|state| {
-        let name = state.buffers.text((name, name_length))?;
-        let index = state.buffers.text((index, index_length))?.parse()?;
-        let keys = state.buffers.text((keys, keys_length))?;
-        let values = state.buffers.text((values, values_length))?;
-        let has = |bit| options & bit != 0;
-        let table = TableOptions::new(index).any_index(has(INDEX_IF_NEW)).create(has(CREATE));
-        let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
-        let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
-        let expires = if has(EXPIRES) { Some(true) } else { has(STAYS).then_some(false) };
-        open(&mut state.handles, &mut state.log, owner, name, table, expires)
-    })
-}
 
 /// Does `act` with options as they are for a table whose pairs expire, or do not.
 fn with<T>(
@@ -176,37 +123,6 @@ fn kind(
     Err(failure.into())
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_is_sorted(table: u32) -> i32 {
-    call(|state| Ok((state.handles.pairs(table)?.table()?.index() == IndexKind::Sorted).into()))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_codecs(table: u32) -> i32 {
-    call(|state| {
-        let pairs = state.handles.pairs(table)?;
-        let (keys, values) = pairs.table()?.codecs();
-        let output = state.output.start();
-        let values = values_that_expire(values).unwrap_or(values);
-        block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
-        output.finish(1);
-        Ok(0)
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn twindex_tables(store: u32) -> i32 {
-    call(|state| {
-        let tables = tables(&mut state.handles, store)?;
-        let output = state.output.start();
-        for (_, table) in &tables {
-            block::push_pair(output, table.name().as_bytes(), table.index().name().as_bytes())?;
-        }
-        output.finish(tables.len());
-        Ok(0)
-    })
-}
-
 /// The tables of a store or a snapshot, numbered.
 fn tables(handles: &mut Handles, handle: u32) -> Result<Vec<(u32, Table)>, Failed> {
     /// More than a snapshot's table takes.
@@ -219,66 +135,86 @@ fn tables(handles: &mut Handles, handle: u32) -> Result<Vec<(u32, Table)>, Faile
     Ok((0..).zip(handles.store(handle)?.tables()).collect())
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) -> i32 {
-    call(|state| {
-        let name = state.buffers.text((name, name_length))?;
+exports! {
+    fn twindex_store_new(state, memory_limit: u64) {
+        reserve::ensure_object()?;
+        let store = Store::new();
+        store.set_memory_limit(limit(memory_limit));
+        state.handles.open_as_status(Object::Store { store, journal: None })?
+    }
+
+    fn twindex_table(state, owner: u32, name: text, index: text) {
+        let options = TableOptions::new(index.parse()?);
+        open(&mut state.handles, &mut state.log, owner, name, options, None)?
+    }
+
+    fn twindex_table_with(state, owner: u32, name: text, index: text, keys: text, values: text, options: u32) {
+        let has = |bit| options & bit != 0;
+        let table = TableOptions::new(index.parse()?).any_index(has(INDEX_IF_NEW)).create(has(CREATE));
+        let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
+        let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
+        let expires = if has(EXPIRES) { Some(true) } else { has(STAYS).then_some(false) };
+        open(&mut state.handles, &mut state.log, owner, name, table, expires)?
+    }
+
+    fn twindex_is_sorted(state, table: u32) {
+        state.handles.pairs(table)?.table()?.index() == IndexKind::Sorted
+    }
+
+    fn twindex_codecs(state, table: u32) {
+        let (keys, values) = state.handles.pairs(table)?.table()?.codecs();
+        let output = state.output.start();
+        let values = values_that_expire(values).unwrap_or(values);
+        block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
+        output.finish(1);
+    }
+
+    fn twindex_tables(state, store: u32) {
+        let tables = tables(&mut state.handles, store)?;
+        let output = state.output.start();
+        for (_, table) in &tables {
+            block::push_pair(output, table.name().as_bytes(), table.index().name().as_bytes())?;
+        }
+        output.finish(tables.len());
+    }
+
+    fn twindex_drop_table(state, store: u32, name: text) {
         let (store, journal) = state.handles.kept(store)?;
         if let Some((journal, table)) = journal.as_ref().zip(store.find_table(name)) {
             state.log.expect_in(journal, 0)?;
             state.log.dropped(journal, &table);
         }
-        Ok(store.drop_table(name).into())
-    })
-}
+        store.drop_table(name)
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_memory(handle: u32) -> i32 {
-    call(|state| {
-        let bytes = match state.handles.object(handle)? {
+    fn twindex_memory(state, handle: u32) {
+        answer::set_count(match state.handles.object(handle)? {
             Object::Store { store, .. } => store.memory(),
             _ => state.handles.pairs(handle)?.memory()?,
-        };
-        answer::set_count(bytes);
-        Ok(0)
-    })
-}
+        });
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_memory_limit(store: u32) -> i32 {
-    call(|state| {
+    fn twindex_memory_limit(state, store: u32) {
         let limit = state.handles.store(store)?.memory_limit();
         answer::set_count(limit.unwrap_or_default());
-        Ok(limit.is_some().into())
-    })
-}
+        limit.is_some()
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_set_memory_limit(store: u32, memory_limit: u64) -> i32 {
-    call(|state| {
+    fn twindex_set_memory_limit(state, store: u32, memory_limit: u64) {
         state.handles.store(store)?.set_memory_limit(limit(memory_limit));
-        Ok(0)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_dump(store: u32) -> i32 {
-    call(|state| {
+    fn twindex_dump(state, store: u32) {
         let output = state.output.start();
         // Nobody writes meanwhile, so a dump of the store needs no snapshot.
         write_tables(&tables(&mut state.handles, store)?, 0, output, &mut |_| ())?;
         output.finish(0);
-        Ok(0)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_load(address: usize, length: usize, memory_limit: u64) -> i32 {
-    call(|state| {
-        let mut dump = state.buffers.bytes((address, length))?;
-        let memory_limit = limit(memory_limit);
+    fn twindex_load(state, dump: bytes, memory_limit: u64) {
+        let (mut dump, memory_limit) = (dump, limit(memory_limit));
         let store = Store::load_within(&mut dump, memory_limit.unwrap_or(usize::MAX))?;
         store.set_memory_limit(memory_limit);
-        state.handles.open_as_status(Object::Store { store, journal: None })
-    })
+        state.handles.open_as_status(Object::Store { store, journal: None })?
+    }
 }

@@ -4,142 +4,78 @@ use twindex::Write;
 
 use crate::answer;
 use crate::buffers::Place;
+use crate::failure::Failed;
 use crate::pairs::Pairs;
 use crate::read::read;
-use crate::state::call;
+use crate::state::State;
 use crate::stored::Stored;
 
-/// A write of one pair: 1 where it took effect, 0 where not.
-fn write(handle: u32, key: Place, value: Place, write: Write) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes(key)?;
-        let value = state.buffers.bytes(value)?;
-        Ok(state.handles.pairs(handle)?.write(&mut state.log, write, key, value)?.into())
-    })
+/// A write of one pair; whether it took effect.
+fn write(state: &mut State, handle: u32, key: Place, value: Place, write: Write) -> Result<bool, Failed> {
+    let key = state.buffers.bytes(key)?;
+    let value = state.buffers.bytes(value)?;
+    state.handles.pairs(handle)?.write(&mut state.log, write, key, value)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_insert(
-    handle: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-) -> i32 {
-    write(handle, (key, key_length), (value, value_length), Write::Insert)
-}
+exports! {
+    fn twindex_insert(state, handle: u32, key: place, value: place) {
+        write(state, handle, key, value, Write::Insert)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_replace(
-    handle: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-) -> i32 {
-    write(handle, (key, key_length), (value, value_length), Write::Replace)
-}
+    fn twindex_replace(state, handle: u32, key: place, value: place) {
+        write(state, handle, key, value, Write::Replace)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_upsert(
-    handle: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-) -> i32 {
-    write(handle, (key, key_length), (value, value_length), Write::Upsert)
-}
+    fn twindex_upsert(state, handle: u32, key: place, value: place) {
+        write(state, handle, key, value, Write::Upsert)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_delete(handle: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        Ok(state.handles.pairs(handle)?.delete(&mut state.log, key)?.into())
-    })
-}
+    fn twindex_delete(state, handle: u32, key: bytes) {
+        state.handles.pairs(handle)?.delete(&mut state.log, key)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_take(handle: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
+    fn twindex_take(state, handle: u32, key: bytes) {
         let output = state.output.start();
         let pairs = state.handles.pairs(handle)?;
         pairs.read(key, |value| output.push(value))?;
         output.finish(0);
-        Ok(pairs.delete(&mut state.log, key)?.into())
-    })
-}
+        pairs.delete(&mut state.log, key)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_select(handle: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
+    fn twindex_select(state, handle: u32, key: bytes) {
         match state.handles.pairs(handle)? {
             // The value stays where it is until a call changes the table.
-            Pairs::Plain(Stored::Table(table, _)) => Ok(read(table, key, |value| {
+            Pairs::Plain(Stored::Table(table, _)) => read(table, key, |value| {
                 answer::set_bytes(value, 0);
                 Ok(())
-            })?
-            .into()),
+            })?,
             pairs => {
                 // A look-up may move pairs of a cache.
                 let output = state.output.start();
                 let is_there = pairs.read(key, |value| output.push(value))?;
                 output.finish(0);
-                Ok(is_there.into())
+                is_there
             }
         }
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_contains(handle: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        Ok(state.handles.pairs(handle)?.contains(key)?.into())
-    })
-}
+    fn twindex_contains(state, handle: u32, key: bytes) {
+        state.handles.pairs(handle)?.contains(key)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_increment(handle: u32, key: usize, key_length: usize, by: i64) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
+    fn twindex_increment(state, handle: u32, key: bytes, by: i64) {
         answer::set_number(state.handles.pairs(handle)?.increment(&mut state.log, key, by)?);
-        Ok(0)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_compare_and_swap(
-    handle: u32,
-    key: usize,
-    key_length: usize,
-    expected: usize,
-    expected_length: usize,
-    new: usize,
-    new_length: usize,
-) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        let expected = state.buffers.optional_bytes((expected, expected_length))?;
-        let new = state.buffers.optional_bytes((new, new_length))?;
-        Ok(state.handles.pairs(handle)?.compare_and_swap(&mut state.log, key, expected, new)?.into())
-    })
-}
+    fn twindex_compare_and_swap(state, handle: u32, key: bytes, expected: optional, new: optional) {
+        state.handles.pairs(handle)?.compare_and_swap(&mut state.log, key, expected, new)?
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_len(handle: u32) -> i32 {
-    call(|state| {
+    fn twindex_len(state, handle: u32) {
         answer::set_count(state.handles.pairs(handle)?.len()?);
-        Ok(0)
-    })
-}
+    }
 
-#[unsafe(no_mangle)]
-extern "C" fn twindex_clear(handle: u32) -> i32 {
-    call(|state| {
+    fn twindex_clear(state, handle: u32) {
         state.handles.pairs(handle)?.clear(&mut state.log)?;
-        Ok(0)
-    })
+    }
 }

@@ -1,19 +1,58 @@
 //! One instance of the module in wasmtime, called as any host would call it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use wasmtime::{Config, Engine, Instance, Memory, Module, Result, Store, StoreLimits, StoreLimitsBuilder};
+use wasmtime::{
+    Config, Engine, Instance, Memory, Module, Result, Store, StoreLimits, StoreLimitsBuilder, TypedFunc, Val,
+};
 
-use crate::exports::Exports;
+/// An argument of an export. Bytes go in as their address and their length.
+#[derive(Clone, Copy)]
+pub(crate) enum Argument<'a> {
+    Value(Val),
+    Bytes(&'a [u8]),
+    Absent,
+}
+
+macro_rules! arguments {
+    ($($of:ty: $name:ident => $argument:expr;)*) => {
+        $(impl<'a> From<$of> for Argument<'a> {
+            fn from($name: $of) -> Self {
+                $argument
+            }
+        })*
+    };
+}
+
+arguments! {
+    i32: number => Self::Value(Val::I32(number));
+    u32: number => Self::Value(Val::I32(number.cast_signed()));
+    i64: number => Self::Value(Val::I64(number));
+    u64: number => Self::Value(Val::I64(number.cast_signed()));
+    f64: number => Self::Value(Val::F64(number.to_bits()));
+    &'a [u8]: bytes => Self::Bytes(bytes);
+    &'a Vec<u8>: bytes => Self::Bytes(bytes);
+    &'a str: text => Self::Bytes(text.as_bytes());
+    Option<&'a [u8]>: bytes => bytes.map_or(Self::Absent, Self::Bytes);
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Argument<'a> {
+    fn from(bytes: &'a [u8; N]) -> Self {
+        Self::Bytes(bytes)
+    }
+}
 
 /// Calls an export: its status, or the error that a negative one stands for.
 macro_rules! call {
     ($guest:expr, $name:ident $(, $argument:expr)* $(,)?) => {{
-        let guest = $guest.itself();
-        let status = guest.exports.$name.call(&mut guest.store, ($($argument,)*));
-        guest.check(status)
+        let status = $guest.try_call(
+            concat!("twindex_", stringify!($name)),
+            &[$($crate::guest::Argument::from($argument)),*],
+        );
+        $guest.check(status)
     }};
 }
 pub(crate) use call;
@@ -54,9 +93,12 @@ pub(crate) type Fallible<T> = std::result::Result<T, AbiError>;
 /// An instance. A trap in it is a failure of the test, so it panics here.
 pub(crate) struct Guest {
     pub(crate) store: Store<StoreLimits>,
-    pub(crate) exports: Exports,
     pub(crate) memory: Memory,
     pub(crate) instance: Instance,
+    /// What is called most, by its type.
+    insert: TypedFunc<(u32, u32, u32, u32, u32), i32>,
+    delete: TypedFunc<(u32, u32, u32), i32>,
+    select: TypedFunc<(u32, u32, u32), i32>,
     answer: usize,
     input: u32,
     input_bytes: u32,
@@ -78,13 +120,19 @@ pub(crate) fn module_bytes() -> Vec<u8> {
 }
 
 /// The module, compiled once for all tests, with a meter of fuel so that a test can end a call half way.
-fn metered() -> &'static Module {
+pub(crate) fn metered() -> &'static Module {
     static MODULE: OnceLock<Module> = OnceLock::new();
     MODULE.get_or_init(|| {
         let mut config = Config::new();
         config.consume_fuel(true);
         compile(&config).expect("the module compiles")
     })
+}
+
+/// The functions that a module exports.
+pub(crate) fn functions(module: &Module) -> BTreeSet<String> {
+    let functions = module.exports().filter(|export| export.ty().func().is_some());
+    functions.map(|export| export.name().to_owned()).collect()
 }
 
 /// The module, compiled under `config`.
@@ -100,9 +148,7 @@ impl Guest {
 
     /// An instance to which the host refuses more than `bytes` of memory.
     pub(crate) fn with_memory(bytes: usize) -> Self {
-        let mut guest = Self::of(metered(), bytes).expect("the module has every export");
-        guest.fuel(u64::MAX);
-        guest
+        Self::of(metered(), bytes).expect("the module can be instantiated")
     }
 
     /// An instance of `module`.
@@ -114,11 +160,14 @@ impl Guest {
             store.set_fuel(u64::MAX)?;
         }
         let instance = Instance::new(&mut store, module, &[])?;
-        let exports = Exports::new(&instance, &mut store)?;
         let memory = instance.get_memory(&mut store, "memory").expect("the memory is exported");
-        let answer = address(exports.answer.call(&mut store, ())?);
-        let mut guest = Self { store, exports, memory, instance, answer, input: 0, input_bytes: 0 };
-        guest.grow_input(64 * 1024);
+        let insert = instance.get_typed_func(&mut store, "twindex_insert")?;
+        let [delete, select] = ["twindex_delete", "twindex_select"]
+            .map(|name| instance.get_typed_func(&mut store, name).expect("it is exported"));
+        let (answer, input, input_bytes) = (0, 0, 0);
+        let mut guest = Self { store, memory, instance, insert, delete, select, answer, input, input_bytes };
+        guest.answer = guest.try_call("twindex_answer", &[])?.cast_unsigned() as usize;
+        guest.make_room(64 * 1024);
         Ok(guest)
     }
 
@@ -130,42 +179,60 @@ impl Guest {
         (guest, store, table)
     }
 
-    /// For `call`, which is given an instance or a reference to one.
-    pub(crate) fn itself(&mut self) -> &mut Self {
-        self
-    }
+    // --- calls
 
-    /// Gives the instance so much fuel.
-    pub(crate) fn fuel(&mut self, fuel: u64) {
-        self.store.set_fuel(fuel).expect("the module is metered");
+    /// Calls an export, whose name begins with `twindex_`: its status, or a trap.
+    pub(crate) fn try_call(&mut self, name: &str, arguments: &[Argument<'_>]) -> Result<i32> {
+        let lengths = arguments.iter().map(|argument| match argument {
+            Argument::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
+        self.make_room(u32::try_from(lengths.sum::<usize>()).expect("the input fits into the module"));
+        let mut at = self.input;
+        let mut values = Vec::with_capacity(2 * arguments.len());
+        for &argument in arguments {
+            match argument {
+                Argument::Value(value) => values.push(value),
+                Argument::Bytes(bytes) => {
+                    self.write(at, bytes);
+                    values.extend([at, bytes.len() as u32].map(|number| Val::I32(number.cast_signed())));
+                    at += bytes.len() as u32;
+                }
+                Argument::Absent => values.extend([at, ABSENT].map(|number| Val::I32(number.cast_signed()))),
+            }
+        }
+        let function = self.instance.get_func(&mut self.store, name);
+        let function = function.unwrap_or_else(|| panic!("there is no export {name}"));
+        let mut results = [Val::I32(0)];
+        function.call(&mut self.store, &values, &mut results)?;
+        Ok(results[0].unwrap_i32())
     }
-
-    // --- bytes in
 
     /// A new buffer of the module, or the error that there is no memory for it.
     pub(crate) fn alloc(&mut self, length: u32) -> Fallible<u32> {
-        match self.exports.alloc.call(&mut self.store, (length,)).expect("no trap") {
+        match self.try_call("twindex_alloc", &[length.into()]).expect("no trap") {
             0 => Err(self.last_error(0)),
             address => Ok(address.cast_unsigned()),
         }
     }
 
-    fn grow_input(&mut self, bytes: u32) {
-        if self.input != 0 {
-            self.exports.free.call(&mut self.store, (self.input,)).expect("no trap");
+    /// Has the input buffer take so many bytes.
+    fn make_room(&mut self, bytes: u32) {
+        if bytes <= self.input_bytes {
+            return;
         }
-        (self.input, self.input_bytes) = (0, 0);
-        self.input = self.alloc(bytes).expect("memory for the input");
-        self.input_bytes = bytes;
+        let old = std::mem::take(&mut self.input);
+        if old != 0 {
+            call!(self, free, old).expect("it is the buffer");
+        }
+        let bytes = bytes.next_power_of_two();
+        (self.input, self.input_bytes) = (self.alloc(bytes).expect("memory for the input"), bytes);
     }
 
     /// Lays pieces into the input buffer, one after the other: the address and the length of each.
     pub(crate) fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> [(u32, u32); N] {
         let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let bytes = u32::try_from(bytes).expect("the input fits into the module");
-        if bytes > self.input_bytes {
-            self.grow_input(bytes.next_power_of_two());
-        }
+        self.make_room(u32::try_from(bytes).expect("the input fits into the module"));
         let mut at = self.input;
         pieces.map(|piece| {
             let place = (at, piece.len() as u32);
@@ -176,12 +243,10 @@ impl Guest {
     }
 
     /// Writes into the module's memory, wherever that is.
-    pub(crate) fn write(&mut self, at: u32, bytes: &[u8]) {
+    fn write(&mut self, at: u32, bytes: &[u8]) {
         let at = at as usize;
         self.memory.data_mut(&mut self.store)[at..at + bytes.len()].copy_from_slice(bytes);
     }
-
-    // --- bytes out
 
     /// The status of a call, or the error that a negative one stands for.
     pub(crate) fn check(&mut self, status: Result<i32>) -> Fallible<i32> {
@@ -190,7 +255,7 @@ impl Guest {
     }
 
     fn last_error(&mut self, number: i32) -> AbiError {
-        let told = self.exports.last_error.call(&mut self.store, ()).expect("no trap");
+        let told = self.try_call("twindex_last_error", &[]).expect("no trap");
         assert_ne!(told, 0, "a call failed and there is no last error");
         let pairs = unpack_pairs(self.answer_bytes());
         let [(code, text)] = pairs.as_slice() else { panic!("the last error is one pair: {pairs:?}") };
@@ -220,52 +285,42 @@ impl Guest {
         usize::try_from(self.answer_number()).expect("a count")
     }
 
-    // --- stores and tables
+    // --- what tests call most
 
     pub(crate) fn store_new(&mut self, memory_limit: Option<u64>) -> Fallible<u32> {
         call!(self, store_new, memory_limit.unwrap_or(u64::MAX)).map(i32::cast_unsigned)
     }
 
     pub(crate) fn table(&mut self, store: u32, name: &[u8], index: &str) -> Fallible<u32> {
-        let [(name, n), (index, i)] = self.put([name, index.as_bytes()]);
-        call!(self, table, store, name, n, index, i).map(i32::cast_unsigned)
+        call!(self, table, store, name, index).map(i32::cast_unsigned)
     }
 
     /// A table with these codecs; `options` are the bits of `twindex_table_with`.
     pub(crate) fn table_with(&mut self, store: u32, texts: [&str; 4], options: u32) -> Fallible<u32> {
-        let [(name, n), (index, i), (keys, k), (values, v)] = self.put(texts.map(str::as_bytes));
-        call!(self, table_with, store, name, n, index, i, keys, k, values, v, options).map(i32::cast_unsigned)
+        let [name, index, keys, values] = texts;
+        call!(self, table_with, store, name, index, keys, values, options).map(i32::cast_unsigned)
     }
 
-    pub(crate) fn codecs(&mut self, table: u32) -> Fallible<Pair> {
-        call!(self, codecs, table)?;
-        Ok(self.answered_pairs().pop().expect("one pair"))
+    /// A table of a snapshot or a transaction.
+    pub(crate) fn table_of(&mut self, owner: u32, name: &str) -> Fallible<u32> {
+        const AS_THEY_ARE: u32 = 2 | 4 | 8;
+        self.table_with(owner, [name, "hash", "bytes", "bytes"], AS_THEY_ARE)
     }
 
-    pub(crate) fn tables(&mut self, store: u32) -> Fallible<Vec<Pair>> {
-        call!(self, tables, store)?;
-        Ok(self.answered_pairs())
+    pub(crate) fn codecs(&mut self, table: u32) -> Fallible<Vec<Pair>> {
+        call!(self, codecs, table).map(|_| self.answered_pairs())
     }
-
-    pub(crate) fn drop_table(&mut self, store: u32, name: &str) -> Fallible<bool> {
-        let [(name, length)] = self.put([name.as_bytes()]);
-        call!(self, drop_table, store, name, length).map(yes)
-    }
-
-    pub(crate) fn close(&mut self, handle: u32) -> Fallible<()> {
-        call!(self, close, handle).map(drop)
-    }
-
-    // --- verbs
 
     pub(crate) fn insert(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
         let [(key, k), (value, v)] = self.put([key, value]);
-        call!(self, insert, table, key, k, value, v).map(yes)
+        let status = self.insert.call(&mut self.store, (table, key, k, value, v));
+        self.check(status).map(yes)
     }
 
     pub(crate) fn delete(&mut self, table: u32, key: &[u8]) -> Fallible<bool> {
         let [(key, k)] = self.put([key]);
-        call!(self, delete, table, key, k).map(yes)
+        let status = self.delete.call(&mut self.store, (table, key, k));
+        self.check(status).map(yes)
     }
 
     /// Shows the value to `read`, in the module's memory.
@@ -276,64 +331,29 @@ impl Guest {
         read: impl FnOnce(&[u8]) -> T,
     ) -> Fallible<Option<T>> {
         let [(key, k)] = self.put([key]);
-        Ok(yes(call!(self, select, table, key, k)?).then(|| read(self.answer_bytes())))
+        let status = self.select.call(&mut self.store, (table, key, k));
+        Ok(yes(self.check(status)?).then(|| read(self.answer_bytes())))
     }
 
     pub(crate) fn select(&mut self, table: u32, key: &[u8]) -> Fallible<Option<Vec<u8>>> {
         self.select_with(table, key, <[u8]>::to_vec)
     }
 
-    pub(crate) fn compare_and_swap(
-        &mut self,
-        table: u32,
-        key: &[u8],
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Fallible<bool> {
-        let [(key, k), (e, e_bytes), (n, n_bytes)] =
-            self.put([key, expected.unwrap_or_default(), new.unwrap_or_default()]);
-        let e_bytes = expected.map_or(ABSENT, |_| e_bytes);
-        let n_bytes = new.map_or(ABSENT, |_| n_bytes);
-        call!(self, compare_and_swap, table, key, k, e, e_bytes, n, n_bytes).map(yes)
-    }
-
     pub(crate) fn len(&mut self, table: u32) -> Fallible<usize> {
-        call!(self, len, table)?;
-        Ok(self.answer_count())
+        call!(self, len, table).map(|_| self.answer_count())
     }
 
     pub(crate) fn memory_of(&mut self, handle: u32) -> Fallible<usize> {
-        call!(self, memory, handle)?;
-        Ok(self.answer_count())
+        call!(self, memory, handle).map(|_| self.answer_count())
     }
 
-    // --- order
-
     pub(crate) fn cursor(&mut self, table: u32, lower: Bound<'_>, upper: Bound<'_>) -> Fallible<u32> {
-        let [(low, l), (up, u)] = self.put([lower.1, upper.1]);
-        call!(self, cursor, table, lower.0, low, l, upper.0, up, u).map(i32::cast_unsigned)
+        call!(self, cursor, table, lower.0, lower.1, upper.0, upper.1).map(i32::cast_unsigned)
     }
 
     /// A cursor over all pairs.
     pub(crate) fn whole_cursor(&mut self, table: u32) -> Fallible<u32> {
         self.cursor(table, (NONE, b""), (NONE, b""))
-    }
-
-    /// Shows the next pair, downwards where `down`, to `read`, in the module's memory.
-    pub(crate) fn scan_next_with<T>(
-        &mut self,
-        cursor: u32,
-        down: bool,
-        read: impl FnOnce(&[u8], &[u8]) -> T,
-    ) -> Fallible<Option<T>> {
-        let status =
-            if down { call!(self, scan_desc_next, cursor) } else { call!(self, scan_asc_next, cursor) };
-        if !yes(status?) {
-            return Ok(None);
-        }
-        let mut rest = self.answer_bytes();
-        let (key, value) = take_pair(&mut rest);
-        Ok(Some(read(key, value)))
     }
 
     /// Up to `count` pairs of a range.
@@ -345,10 +365,9 @@ impl Guest {
         reverse: bool,
         count: u32,
     ) -> Fallible<Vec<Pair>> {
-        let [(low, l), (up, u)] = self.put([lower.1, upper.1]);
-        let down = u32::from(reverse);
-        call!(self, scan, table, lower.0, low, l, upper.0, up, u, down, count, u32::MAX)?;
-        Ok(self.answered_pairs())
+        let down = i32::from(reverse);
+        call!(self, scan, table, lower.0, lower.1, upper.0, upper.1, down, count, u32::MAX)
+            .map(|_| self.answered_pairs())
     }
 
     pub(crate) fn open_iter(&mut self, table: u32) -> Fallible<u32> {
@@ -356,8 +375,7 @@ impl Guest {
     }
 
     pub(crate) fn iter_next_many(&mut self, iter: u32, count: u32) -> Fallible<Vec<Pair>> {
-        call!(self, iter_next_many, iter, count, u32::MAX)?;
-        Ok(self.answered_pairs())
+        call!(self, iter_next_many, iter, count, u32::MAX).map(|_| self.answered_pairs())
     }
 
     /// Every pair of a table, through an iterator in blocks of `count`.
@@ -382,7 +400,11 @@ impl Guest {
         pairs
     }
 
-    // --- snapshots and transactions
+    /// The figures of 8 bytes of the last answer.
+    pub(crate) fn answered_figures(&self) -> Vec<i64> {
+        let (figures, []) = self.answer_bytes().as_chunks() else { panic!("whole numbers") };
+        figures.iter().map(|figure| i64::from_le_bytes(*figure)).collect()
+    }
 
     pub(crate) fn snapshot(&mut self, store: u32) -> Fallible<u32> {
         call!(self, snapshot, store).map(i32::cast_unsigned)
@@ -392,38 +414,22 @@ impl Guest {
         call!(self, begin, store).map(i32::cast_unsigned)
     }
 
-    /// A table of a snapshot or a transaction.
-    pub(crate) fn table_of(&mut self, owner: u32, name: &str) -> Fallible<u32> {
-        const AS_THEY_ARE: u32 = 2 | 4 | 8;
-        self.table_with(owner, [name, "hash", "bytes", "bytes"], AS_THEY_ARE)
-    }
-
-    pub(crate) fn commit(&mut self, transaction: u32) -> Fallible<()> {
-        call!(self, commit, transaction).map(drop)
-    }
-
     /// The open snapshots, the bytes kept for them, and the open transactions.
-    pub(crate) fn snapshot_stats(&mut self, store: u32) -> [u64; 3] {
-        call!(self, snapshot_stats, store).unwrap();
-        let (figures, []) = self.answer_bytes().as_chunks() else { panic!("whole numbers") };
-        let figures: Vec<_> = figures.iter().map(|figure| u64::from_le_bytes(*figure)).collect();
-        figures.try_into().expect("three of them")
+    pub(crate) fn snapshot_stats(&mut self, store: u32) -> Vec<i64> {
+        call!(self, snapshot_stats, store).expect("the store is open");
+        self.answered_figures()
     }
-
-    // --- the whole store
 
     pub(crate) fn dump(&mut self, store: u32) -> Fallible<Vec<u8>> {
-        call!(self, dump, store)?;
-        Ok(self.answer_bytes().to_vec())
-    }
-
-    pub(crate) fn load(&mut self, dump: &[u8]) -> Fallible<u32> {
-        self.load_within(dump, None)
+        call!(self, dump, store).map(|_| self.answer_bytes().to_vec())
     }
 
     pub(crate) fn load_within(&mut self, dump: &[u8], limit: Option<u64>) -> Fallible<u32> {
-        let [(dump, d)] = self.put([dump]);
-        call!(self, load, dump, d, limit.unwrap_or(u64::MAX)).map(i32::cast_unsigned)
+        call!(self, load, dump, limit.unwrap_or(u64::MAX)).map(i32::cast_unsigned)
+    }
+
+    pub(crate) fn close(&mut self, handle: u32) -> Fallible<()> {
+        call!(self, close, handle).map(drop)
     }
 }
 
@@ -431,10 +437,6 @@ impl Guest {
 pub(crate) fn yes(status: i32) -> bool {
     assert!(status < 2, "neither 1 nor 0: {status}");
     status == 1
-}
-
-fn address(status: i32) -> usize {
-    status.cast_unsigned() as usize
 }
 
 // --- packed blocks
@@ -471,13 +473,4 @@ fn unpack_pairs(mut rest: &[u8]) -> Vec<Pair> {
         pairs.push((key.to_vec(), value.to_vec()));
     }
     pairs
-}
-
-pub(crate) fn unpack_values(mut rest: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let mut values = Vec::new();
-    while !rest.is_empty() {
-        let length = take_length(&mut rest);
-        values.push((length != ABSENT).then(|| take(&mut rest, length).to_vec()));
-    }
-    values
 }

@@ -1,9 +1,7 @@
 //! The core module under wasmtime, through its exports alone.
 
 mod caches;
-mod exports;
 mod guest;
-mod host;
 mod hostile;
 #[cfg(target_os = "linux")]
 #[expect(dead_code, reason = "the bench needs a process without huge pages")]

@@ -12,9 +12,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from wasmtime import Engine, ExitTrap, Instance, Linker, Module, Store, WasiConfig, component
+from wasmtime import Engine, ExitTrap, Instance, Linker, Module, Store, WasiConfig
 
-GOLDEN = Path(__file__).parents[3] / "conformance/golden/version-1-log.twx"
 MODULE, COMPONENT, WASI, NATIVE = (Path(argument).absolute() for argument in sys.argv[1:5])
 
 
@@ -58,40 +57,6 @@ class TheModule(unittest.TestCase):
         self.assertEqual(core.call("scan", table, 0, 0, 0, 0, 0, 0, 1, 10, 1 << 20), 0)
         backwards = b"".join(struct.pack("<II", 1, 1) + pair for pair in (b"c3", b"b2", b"a1"))
         self.assertEqual(core.answer(), (backwards, 3))
-
-    def test_a_golden_file_loads_and_half_of_it_does_not(self) -> None:
-        core = Core()
-        golden = GOLDEN.read_bytes()
-        store = core.call("load", *core.put(golden), -1)
-        self.assertGreater(store, 0)
-        self.assertEqual(core.call("tables", store), 0)
-        self.assertGreater(core.answer()[1], 0)
-        self.assertEqual(core.call("load", *core.put(golden[: len(golden) // 2]), -1), -10)
-
-
-class TheComponent(unittest.TestCase):
-    def setUp(self) -> None:
-        engine = Engine()
-        self.store = Store(engine)
-        loaded = component.Component.from_file(engine, str(COMPONENT))
-        self.instance = component.Linker(engine).instantiate(self.store, loaded)
-
-    def call(self, interface: str, name: str, *arguments: object) -> object:
-        index = self.instance.get_export_index(self.store, interface)
-        function = self.instance.get_func(
-            self.store, self.instance.get_export_index(self.store, name, index)
-        )
-        result = function(self.store, *arguments)
-        function.post_return(self.store)
-        return result
-
-    def test_a_bucket_is_written_and_read(self) -> None:
-        store = "wasi:keyvalue/store@0.2.0-draft2"
-        bucket = self.call(store, "open", "users")
-        self.call(store, "[method]bucket.set", bucket, "ada", b"1815")
-        self.assertEqual(self.call(store, "[method]bucket.get", bucket, "ada"), b"1815")
-        self.assertTrue(self.call(store, "[method]bucket.exists", bucket, "ada"))
-        self.assertIsNone(self.call(store, "[method]bucket.get", bucket, "bob"))
 
 
 class QuickStart(unittest.TestCase):

@@ -69,7 +69,6 @@ const source = `
     rename: (name, to, options) => rename(name, to, options),
     check: async (name, options) => (await check(name, options)).damage,
     removeBase: (name) => new Promise((resolve) => (indexedDB.deleteDatabase(name).onsuccess = () => resolve())),
-    takeFiles: () => { delete FileSystemFileHandle.prototype.createSyncAccessHandle },
   }
   onmessage = async ({ data: [id, command, ...args] }) => {
     try {

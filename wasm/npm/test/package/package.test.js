@@ -121,26 +121,6 @@ for (const [name, program, args] of RUNTIMES) {
   })
 }
 
-test('the page on edge runtimes shows what works where a module is imported compiled', () => {
-  const hook = `export async function load(url, context, next) {
-    if (!url.endsWith('.wasm')) return next(url, context)
-    const path = JSON.stringify(new URL(url).pathname)
-    const source = \`import { readFileSync } from 'node:fs'; export default new WebAssembly.Module(readFileSync(\${path}))\`
-    return { format: 'module', source, shortCircuit: true }
-  }`
-  write('hook.mjs', hook)
-  write('worker.mjs', firstProgram('../../../../docs/workers.md', ''))
-  const program = write(
-    'edge.mjs',
-    `import { register } from 'node:module'
-    register('./hook.mjs', import.meta.url)
-    const { default: worker } = await import('./worker.mjs')
-    console.log(await (await worker.fetch(new Request('http://localhost/home'))).text())`,
-  )
-  const { stdout, stderr } = spawnSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
-  assert.equal(stdout.trimEnd(), '{"page":"/home","hits":1}', stderr)
-})
-
 // On the older date there is neither `FinalizationRegistry` nor `WeakRef`.
 for (const date of ['2023-01-01', '2025-09-01']) {
   const workerd = find('workerd')
