@@ -261,7 +261,11 @@ function compiled(name, language) {
   return name.replace(/mts$/, 'mjs')
 }
 
-const pages = [...readdirSync(guide).map((page) => join(guide, page)), join(guide, '../expiring.md')]
+const shared = ['cache', 'codecs', 'expiring', 'files', 'follow', 'production', 'transactions']
+const pages = [
+  ...readdirSync(guide).map((page) => join(guide, page)),
+  ...shared.map((page) => join(guide, `../${page}.md`)),
+]
 for (const path of pages) {
   const page = basename(path)
   const examples = readFileSync(path, 'utf8').matchAll(/^```(js|ts)\n(.*?)^```/gms)

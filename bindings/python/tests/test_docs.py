@@ -18,7 +18,8 @@ from twindex import aio, errors
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parents[2] / "docs"
-PAGES = [README, DOCS / "expiring.md", *sorted((DOCS / "python").glob("*.md"))]
+SHARED = ["cache", "codecs", "expiring", "files", "follow", "production", "transactions"]
+PAGES = [README, *(DOCS / f"{page}.md" for page in SHARED), *sorted((DOCS / "python").glob("*.md"))]
 # There is no pyarrow for Windows on ARM.
 NEED = {"arrow": pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")}
 PROGRAMS = [

@@ -5,8 +5,12 @@
 mod tutorial {}
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust/files.md")]
+#[doc = include_str!("../../../docs/files.md")]
 mod files {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/follow.md")]
+mod follow {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust/migrate.md")]
@@ -33,5 +37,5 @@ mod durable {}
 mod cluster {}
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust/cache.md")]
+#[doc = include_str!("../../../docs/cache.md")]
 mod cache {}
