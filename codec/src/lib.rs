@@ -33,6 +33,17 @@
 
 extern crate alloc;
 
+/// Calls a macro for the items of each tuple that has some, up to twelve.
+macro_rules! each_tuple {
+    ($each:ident) => { crate::each_tuple! { all $each A B C D E F G H I J K L } };
+    (all $each:ident) => {};
+    (all $each:ident $first:ident $($item:ident)*) => {
+        $each! { $first $($item)* }
+        crate::each_tuple! { all $each $($item)* }
+    };
+}
+use each_tuple;
+
 pub mod decimal;
 mod error;
 pub mod int;

@@ -151,20 +151,27 @@ integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }
 itself!(f64);
 itself!(Null);
 
-impl Item for String {
-    type Borrowed<'a> = &'a str;
+macro_rules! lent {
+    ($($type:ty, $borrowed:ty;)*) => {$(
+        impl Item for $type {
+            type Borrowed<'a> = &'a $borrowed;
 
-    fn borrow(&self) -> &str {
-        self
-    }
+            fn borrow(&self) -> &$borrowed {
+                self
+            }
+        }
+
+        impl Prefix<$type> for &$borrowed {
+            fn range(self, plain: fn(&[u8]) -> Range) -> Result<Range> {
+                Ok(plain(self.as_ref()))
+            }
+        }
+    )*};
 }
 
-impl Item for Vec<u8> {
-    type Borrowed<'a> = &'a [u8];
-
-    fn borrow(&self) -> &[u8] {
-        self
-    }
+lent! {
+    String, str;
+    Vec<u8>, [u8];
 }
 
 impl<T: Item> Item for Option<T> {
@@ -175,20 +182,8 @@ impl<T: Item> Item for Option<T> {
     }
 }
 
-impl Prefix<String> for &str {
-    fn range(self, plain: fn(&[u8]) -> Range) -> Result<Range> {
-        Ok(plain(self.as_bytes()))
-    }
-}
-
-impl Prefix<Vec<u8>> for &[u8] {
-    fn range(self, plain: fn(&[u8]) -> Range) -> Result<Range> {
-        Ok(plain(self))
-    }
-}
-
 macro_rules! tuples {
-    ($($($item:ident)*;)*) => {$(
+    ($($item:ident)*) => {
         #[allow(non_snake_case, clippy::unused_unit)]
         impl<$($item: Item),*> Key for ($($item,)*) {
             const CODEC: &'static str = "tuple";
@@ -223,23 +218,10 @@ macro_rules! tuples {
                 tuple::prefix_range(&tuple::pack(&self)?)
             }
         }
-    )*};
+    };
 }
 
-tuples! {
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
-    A B C D E F G H I;
-    A B C D E F G H I J;
-    A B C D E F G H I J K;
-    A B C D E F G H I J K L;
-}
+crate::each_tuple! { tuples }
 
 /// A value of a type that `serde` knows, as JSON. A float that is infinite or no number becomes `null`, as JSON has neither.
 #[cfg(feature = "json")]

@@ -78,18 +78,6 @@ impl<T: Pack + ?Sized> Pack for &T {
     }
 }
 
-impl Pack for Null {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.null()
-    }
-}
-
-impl<'k> Unpack<'k> for Null {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        if token == Token::Null { Ok(Self) } else { other("null", from) }
-    }
-}
-
 impl<T: Pack> Pack for Option<T> {
     fn pack(&self, to: &mut Writer) -> Result<()> {
         match self {
@@ -127,58 +115,27 @@ macro_rules! integers {
 
 integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }
 
-impl Pack for f64 {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.float(*self)
-    }
+macro_rules! written {
+    ($($type:ty, |$item:pat, $to:ident| $write:expr;)*) => {$(
+        impl Pack for $type {
+            fn pack(&self, $to: &mut Writer) -> Result<()> {
+                let $item = self;
+                $write
+            }
+        }
+    )*};
 }
 
-impl<'k> Unpack<'k> for f64 {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        if let Token::Float(number) = token { Ok(number) } else { other("float", from) }
-    }
-}
-
-impl Pack for f32 {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.float((*self).into())
-    }
-}
-
-impl Pack for str {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.text(self)
-    }
-}
-
-impl Pack for String {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.text(self)
-    }
-}
-
-impl Pack for Cow<'_, str> {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.text(self)
-    }
-}
-
-impl<'k> Unpack<'k> for Cow<'k, str> {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        if let Token::Text(text) = token { Ok(text) } else { other("text", from) }
-    }
-}
-
-impl<'k> Unpack<'k> for String {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        Cow::<str>::unpack(token, from).map(Cow::into_owned)
-    }
-}
-
-impl Pack for [u8] {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.bytes(self)
-    }
+written! {
+    Null, |_, to| to.null();
+    f64, |number, to| to.float(*number);
+    f32, |number, to| to.float((*number).into());
+    str, |text, to| to.text(text);
+    String, |text, to| to.text(text);
+    Cow<'_, str>, |text, to| to.text(text);
+    [u8], |bytes, to| to.bytes(bytes);
+    Vec<u8>, |bytes, to| to.bytes(bytes);
+    Cow<'_, [u8]>, |bytes, to| to.bytes(bytes);
 }
 
 impl<const N: usize> Pack for [u8; N] {
@@ -187,32 +144,27 @@ impl<const N: usize> Pack for [u8; N] {
     }
 }
 
-impl Pack for Vec<u8> {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.bytes(self)
-    }
+macro_rules! read {
+    ($($type:ty, $name:literal, $token:pat => $item:expr;)*) => {$(
+        impl<'k> Unpack<'k> for $type {
+            fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+                if let $token = token { Ok($item) } else { other($name, from) }
+            }
+        }
+    )*};
 }
 
-impl Pack for Cow<'_, [u8]> {
-    fn pack(&self, to: &mut Writer) -> Result<()> {
-        to.bytes(self)
-    }
-}
-
-impl<'k> Unpack<'k> for Cow<'k, [u8]> {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        if let Token::Bytes(bytes) = token { Ok(bytes) } else { other("bytes", from) }
-    }
-}
-
-impl<'k> Unpack<'k> for Vec<u8> {
-    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
-        Cow::<[u8]>::unpack(token, from).map(Cow::into_owned)
-    }
+read! {
+    Null, "null", Token::Null => Self;
+    f64, "float", Token::Float(number) => number;
+    Cow<'k, str>, "text", Token::Text(text) => text;
+    String, "text", Token::Text(text) => text.into_owned();
+    Cow<'k, [u8]>, "bytes", Token::Bytes(bytes) => bytes;
+    Vec<u8>, "bytes", Token::Bytes(bytes) => bytes.into_owned();
 }
 
 macro_rules! tuples {
-    ($($($item:ident)*;)*) => {$(
+    ($($item:ident)*) => {
         #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($item: Pack),*> PackItems for ($($item,)*) {
             fn pack_items(&self, to: &mut Writer) -> Result<()> {
@@ -246,21 +198,8 @@ macro_rules! tuples {
                 if next(from, "end of a tuple")? == Token::End { Ok(items) } else { other("end of a tuple", from) }
             }
         }
-    )*};
+    };
 }
 
-tuples! {
-    ;
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
-    A B C D E F G H I;
-    A B C D E F G H I J;
-    A B C D E F G H I J K;
-    A B C D E F G H I J K L;
-}
+crate::each_tuple! { tuples }
+tuples! {}
