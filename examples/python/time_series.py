@@ -69,11 +69,8 @@ def last(store: twindex.Store, sensor: str) -> tuple[float, float] | None:
 
 def forget(store: twindex.Store, before: float) -> int:
     """Removes what is older, and gives its room in the file back; how many."""
-    table, count = series(store), 0
-    for sensor in store.table("sensors"):
-        old = table.irange((sensor,), (sensor, before), inclusive=(True, False))
-        while some := list(islice(old, AT_ONCE)):
-            count += sum(table.delete_many(some))
+    table = series(store)
+    count = sum(table.delete_range(gte=(sensor,), lt=(sensor, before)) for sensor in store.table("sensors"))
     store.compact()
     return count
 

@@ -47,17 +47,6 @@ test('leaderboard.js keeps the ranking', async () => {
   assert.match(stdout, /just ahead of ada: barbara, katherine/)
 })
 
-test('word-index.js counts the words of all files', async () => {
-  write('one.txt', 'The tree, the Bark and the tree-trunk.')
-  write('two.txt', 'Trees: überall träge Bäume. trunk')
-  write('three.txt', 'tree')
-  const { stdout } = await node('word-index.js', 'tr', 'one.txt', 'two.txt', 'three.txt')
-  assert.equal(
-    stdout,
-    'tree 3 one.txt three.txt\ntrees 1 two.txt\ntrunk 2 one.txt two.txt\nträge 1 two.txt\n',
-  )
-})
-
 test('job-queue.js does every job, and what was left of an earlier run', async () => {
   const files = Array.from({ length: 20 }, (_, at) => `job-${String(at).padStart(2, '0')}.txt`)
   for (const [at, file] of files.entries()) write(file, 'line\n'.repeat(at))
@@ -96,30 +85,6 @@ test('cluster-readers.js has one writer and many readers', async () => {
   })
   primary.kill('SIGKILL')
   await once(primary, 'exit')
-})
-
-test('search-index.js finds notes, and goes on where it was', async () => {
-  const notes = openSync(join(folder, 'notes.twx'))
-  const table = notes.table('notes')
-  const find = async (...words) => (await node('search-index.js', 'notes.twx', 'index.twx', ...words)).stdout
-  table.set('one', 'The tree and the bark').set('two', 'A tree')
-  assert.equal(await find('tree'), 'one\ntwo\n')
-  table.set('two', 'Some bark').set('three', 'trees: bark')
-  table.delete('one')
-  notes.table('others').set('four', 'bark')
-  assert.equal(await find('bark'), 'three\ntwo\n')
-  assert.equal(await find('bark', 'TREES'), 'three\n')
-  assert.equal(await find('tree'), '')
-  // What was compacted away is read again.
-  table.set('five', 'bark')
-  table.delete('two')
-  table.set('large', 'x'.repeat(1 << 20)) // more than a compaction keeps
-  table.delete('large')
-  await notes.compact()
-  assert.equal(await find('bark'), 'five\nthree\n')
-  table.clear()
-  assert.equal(await find('bark'), '')
-  await notes.close()
 })
 
 test('replica.js copies a store and stays in step, whenever it is killed', async () => {

@@ -1,41 +1,23 @@
 //! The examples of the Rust guide and of the crates' first pages, which the tests of this crate run.
 
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust/tutorial.md")]
-mod tutorial {}
+/// A module for each page, so that a failure names it.
+macro_rules! pages {
+    ($($name:ident $path:literal)*) => {$(
+        #[cfg(doctest)]
+        #[doc = include_str!($path)]
+        mod $name {}
+    )*};
+}
 
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/files.md")]
-mod files {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/follow.md")]
-mod follow {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust/migrate.md")]
-mod migrate {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/transactions.md")]
-mod transactions {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../engine/README.md")]
-mod engine {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../codec/README.md")]
-mod codec {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../durable/README.md")]
-mod durable {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../cluster/README.md")]
-mod cluster {}
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/cache.md")]
-mod cache {}
+pages! {
+    tutorial "../../../docs/rust/tutorial.md"
+    migrate "../../../docs/rust/migrate.md"
+    files "../../../docs/files.md"
+    follow "../../../docs/follow.md"
+    transactions "../../../docs/transactions.md"
+    cache "../../../docs/cache.md"
+    engine "../../../engine/README.md"
+    codec "../../../codec/README.md"
+    durable "../../../durable/README.md"
+    cluster "../../../cluster/README.md"
+}
