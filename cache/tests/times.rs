@@ -167,24 +167,6 @@ fn idle_pair_expires_and_a_used_one_does_not() {
 }
 
 #[test]
-fn listener_is_told_why_a_pair_is_gone() {
-    let (expired, evicted) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (one, other) = (Arc::clone(&expired), Arc::clone(&evicted));
-    let (cache, pass) = with_clock(CacheOptions::max_entries(100).eviction_listener(move |_, _, cause| {
-        let count = if cause == Cause::Expired { &one } else { &other };
-        count.fetch_add(1, SeqCst);
-    }));
-    for number in 0..150_u8 {
-        cache.upsert_for([number], "", seconds(1)).unwrap();
-    }
-    let gone = evicted.load(SeqCst);
-    assert_eq!(gone, 150 - cache.len() as u64);
-    pass(3000);
-    (0..100).for_each(|_| _ = cache.remove("absent"));
-    assert_eq!((cache.len(), evicted.load(SeqCst), expired.load(SeqCst)), (0, gone, 150 - gone));
-}
-
-#[test]
 fn stale_value_is_returned_while_one_caller_computes() {
     let (cache, pass) = with_clock(CacheOptions::capacity(1 << 20).ttl(seconds(10)).stale_for(seconds(20)));
     cache.upsert("k", "old").unwrap();

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use twindex_cache::{Cache, CacheOptions, Result, Ttl};
-use twindex_conformance::{Answer, CacheHost, CacheVerb, Capacity, Failure, Fallible, cache_cases};
+use twindex_conformance::{
+    Answer, CacheHost, CacheVerb, Capacity, ExpiringVerb, Failure, Fallible, Verb, cache_cases,
+};
 
 #[test]
 fn every_vector_of_caches_holds() {
@@ -30,39 +33,50 @@ impl Host {
     fn do_step(&self, verb: CacheVerb) -> Result<Answer> {
         let cache = &self.cache;
         Ok(match verb {
-            CacheVerb::Insert(key, value) => cache.insert(key, value, None)?.into(),
-            CacheVerb::Replace(key, value) => cache.replace(key, value, None)?.into(),
-            CacheVerb::Upsert(key, value, None) => cache.upsert(key, value)?.into(),
-            CacheVerb::Upsert(key, value, Some(ttl)) => cache.upsert_for(key, value, ttl)?.into(),
-            CacheVerb::Select(key) => cache.get(key).into(),
-            CacheVerb::Peek(key) => cache.peek(key).into(),
-            CacheVerb::Contains(key) => cache.contains(key).into(),
-            CacheVerb::Delete(key) => cache.remove(key).into(),
-            CacheVerb::Increment(key, by) => cache.increment(key, by)?.into(),
-            CacheVerb::CompareAndSwap(key, expected, new) => {
-                cache.compare_and_swap(key, expected.as_deref(), new.as_deref())?.into()
-            }
-            CacheVerb::Touch(key, ttl) => cache.touch(key, ttl)?.into(),
-            CacheVerb::Ttl(key) => match cache.ttl(key) {
+            CacheVerb::Shared(ExpiringVerb::Shared(verb, ttl)) => return self.do_verb(verb, ttl),
+            CacheVerb::Shared(ExpiringVerb::Touch(key, ttl)) => cache.touch(key, ttl)?.into(),
+            CacheVerb::Shared(ExpiringVerb::Ttl(key)) => match cache.ttl(key) {
                 Ttl::Absent => Answer::Nothing,
                 Ttl::Forever => "ever".to_owned().into(),
                 Ttl::Left(left) => (left.as_millis() as usize).into(),
             },
-            CacheVerb::Len => cache.len().into(),
-            CacheVerb::Iter => cache.iter().collect::<Vec<_>>().into(),
+            CacheVerb::Peek(key) => cache.peek(key).into(),
             CacheVerb::Stats => {
                 let stats = cache.stats();
                 let counts = [stats.hits, stats.misses, stats.writes, stats.evictions, stats.expirations];
                 counts.map(|count| count as usize).to_vec().into()
             }
-            CacheVerb::Clear => {
-                cache.clear();
-                Answer::Nothing
-            }
             CacheVerb::Advance(time) => {
                 self.now.fetch_add(time.as_millis() as u64, SeqCst);
                 Answer::Nothing
             }
+            CacheVerb::Shared(other) => unreachable!("a cache has no {other:?}"),
+        })
+    }
+
+    fn do_verb(&self, verb: Verb, ttl: Option<Duration>) -> Result<Answer> {
+        let cache = &self.cache;
+        Ok(match verb {
+            Verb::Insert(key, value) => cache.insert(key, value, ttl)?.into(),
+            Verb::Replace(key, value) => cache.replace(key, value, ttl)?.into(),
+            Verb::Upsert(key, value) => match ttl {
+                None => cache.upsert(key, value)?.into(),
+                Some(ttl) => cache.upsert_for(key, value, ttl)?.into(),
+            },
+            Verb::Select(key) => cache.get(key).into(),
+            Verb::Contains(key) => cache.contains(key).into(),
+            Verb::Delete(key) => cache.remove(key).into(),
+            Verb::Increment(key, by) => cache.increment(key, by)?.into(),
+            Verb::CompareAndSwap(key, expected, new) => {
+                cache.compare_and_swap(key, expected.as_deref(), new.as_deref())?.into()
+            }
+            Verb::Len => cache.len().into(),
+            Verb::Iter => cache.iter().collect::<Vec<_>>().into(),
+            Verb::Clear => {
+                cache.clear();
+                Answer::Nothing
+            }
+            other => unreachable!("a cache has no {other:?}"),
         })
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::decode::{bytes, integer, items, name, optional, ttl, verb};
-use crate::{Answer, Bytes, Failure, Fallible, check};
+use crate::decode::{bytes, expiring_verb, items, name, ttl, verb};
+use crate::{Answer, Bytes, ExpiringVerb, Fallible, check};
 
 /// What bounds a cache.
 #[derive(Clone, Copy, Debug)]
@@ -25,27 +25,15 @@ pub struct CacheOptions {
     pub ttl: Option<Duration>,
 }
 
-/// A step of a cache. A time to live of [`Duration::MAX`] is for ever.
+/// A step of a cache.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each is documented where users call it")]
 pub enum CacheVerb {
-    Insert(Bytes, Bytes),
-    Replace(Bytes, Bytes),
-    Upsert(Bytes, Bytes, Option<Duration>),
-    Select(Bytes),
+    /// A verb that tables whose pairs expire have too.
+    Shared(ExpiringVerb),
+    /// Reads a value without a use.
     Peek(Bytes),
-    Contains(Bytes),
-    Delete(Bytes),
-    Increment(Bytes, i64),
-    CompareAndSwap(Bytes, Option<Bytes>, Option<Bytes>),
-    Touch(Bytes, Option<Duration>),
-    /// Answers in milliseconds, with `ever`, or with nothing where there is no pair.
-    Ttl(Bytes),
-    Len,
-    Iter,
     /// Answers with hits, misses, writes, evictions and expirations.
     Stats,
-    Clear,
     /// Lets time go by.
     Advance(Duration),
 }
@@ -107,29 +95,11 @@ impl CacheCase {
     }
 }
 
-fn decode(step: &Value) -> Result<CacheVerb, Failure> {
-    let key = || bytes(&step["key"]);
-    let value = || bytes(&step["value"]);
-    let optional_bytes = |name: &str| optional(&step[name], bytes);
+fn decode(step: &Value) -> Fallible<CacheVerb> {
     Ok(match verb(step) {
-        "insert" => CacheVerb::Insert(key()?, value()?),
-        "replace" => CacheVerb::Replace(key()?, value()?),
-        "upsert" => CacheVerb::Upsert(key()?, value()?, ttl(step)?),
-        "select" => CacheVerb::Select(key()?),
-        "peek" => CacheVerb::Peek(key()?),
-        "contains" => CacheVerb::Contains(key()?),
-        "delete" => CacheVerb::Delete(key()?),
-        "increment" => CacheVerb::Increment(key()?, integer(&step["by"])?),
-        "compare_and_swap" => {
-            CacheVerb::CompareAndSwap(key()?, optional_bytes("expected")?, optional_bytes("new")?)
-        }
-        "touch" => CacheVerb::Touch(key()?, ttl(step)?),
-        "ttl" => CacheVerb::Ttl(key()?),
-        "len" => CacheVerb::Len,
-        "iter" => CacheVerb::Iter,
+        "peek" => CacheVerb::Peek(bytes(&step["key"])?),
         "stats" => CacheVerb::Stats,
-        "clear" => CacheVerb::Clear,
         "advance" => CacheVerb::Advance(Duration::from_millis(step["ms"].as_u64().expect("a time"))),
-        other => panic!("no such step: {other}"),
+        verb => CacheVerb::Shared(expiring_verb(verb, step)?),
     })
 }

@@ -80,72 +80,41 @@ impl Answer {
     }
 }
 
-impl From<()> for Answer {
-    fn from((): ()) -> Self {
-        Self::Nothing
-    }
+macro_rules! answers {
+    ($($type:ty, |$it:pat_param| $answer:expr;)*) => {$(
+        impl From<$type> for Answer {
+            fn from($it: $type) -> Self {
+                $answer
+            }
+        }
+    )*};
 }
 
-impl From<bool> for Answer {
-    fn from(yes: bool) -> Self {
-        Self::Bool(yes)
-    }
+answers! {
+    (), |()| Self::Nothing;
+    bool, |yes| Self::Bool(yes);
+    i64, |number| Self::Int(number);
+    usize, |number| Self::Int(i64::try_from(number).expect("a small number"));
+    &[u8], |bytes| Self::Bytes(bytes.to_vec());
+    String, |text| Self::Bytes(text.into_bytes());
+    Bytes, |bytes| Self::Bytes(bytes);
 }
 
-impl From<i64> for Answer {
-    fn from(number: i64) -> Self {
-        Self::Int(number)
-    }
-}
-
-impl From<usize> for Answer {
-    fn from(number: usize) -> Self {
-        Self::Int(i64::try_from(number).expect("a small number"))
-    }
-}
-
-impl From<&[u8]> for Answer {
-    fn from(bytes: &[u8]) -> Self {
-        Self::Bytes(bytes.to_vec())
-    }
-}
-
-impl From<String> for Answer {
-    fn from(text: String) -> Self {
-        Self::Bytes(text.into_bytes())
-    }
-}
-
-impl From<Bytes> for Answer {
-    fn from(bytes: Bytes) -> Self {
-        Self::Bytes(bytes)
-    }
-}
-
-impl<A, B> From<(A, B)> for Answer
-where
-    Answer: From<A> + From<B>,
-{
+impl<A: Into<Answer>, B: Into<Answer>> From<(A, B)> for Answer {
     fn from((first, second): (A, B)) -> Self {
         Self::List(vec![first.into(), second.into()])
     }
 }
 
-impl<T> From<Option<T>> for Answer
-where
-    Answer: From<T>,
-{
+impl<T: Into<Answer>> From<Option<T>> for Answer {
     fn from(option: Option<T>) -> Self {
-        option.map_or(Self::Nothing, Self::from)
+        option.map_or(Self::Nothing, T::into)
     }
 }
 
-impl<T> From<Vec<T>> for Answer
-where
-    Answer: From<T>,
-{
+impl<T: Into<Answer>> From<Vec<T>> for Answer {
     fn from(items: Vec<T>) -> Self {
-        Self::List(items.into_iter().map(Self::from).collect())
+        Self::List(items.into_iter().map(T::into).collect())
     }
 }
 
@@ -233,6 +202,17 @@ pub enum ExpiringVerb {
     RemoveExpired(usize),
 }
 
+/// Methods of hosts that run the cases with such steps.
+macro_rules! optional {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        $(#[$doc])*
+        fn $name(&mut self, $($argument: $type),*) $(-> $result)? {
+            let _ = ($($argument,)*);
+            unreachable!("cases with it are left out")
+        }
+    )*};
+}
+
 /// A store in any form, with the handles of its tables and cursors.
 pub trait Host {
     /// A handle of a table, of the store or of a scope.
@@ -244,76 +224,48 @@ pub trait Host {
 
     /// Opens or creates a table.
     fn table(&mut self, name: &str, index: &str) -> Fallible<Self::Table>;
-    /// Opens a table of either kind, or of the one that is named; a new one has this index.
-    fn any_table(
-        &mut self,
-        _name: &str,
-        _index: Option<&str>,
-        _expires: Option<bool>,
-    ) -> Fallible<Self::Table> {
-        unreachable!("cases with it are left out")
-    }
-    /// Lets time go by.
-    fn advance(&mut self, _time: Duration) {
-        unreachable!("cases with it are left out")
-    }
     /// The name and the index of every table, by name.
     fn tables(&mut self) -> Fallible<Vec<(String, String)>>;
     /// Drops a table, and returns whether it was there.
     fn drop_table(&mut self, name: &str) -> Fallible<bool>;
-    /// Limits the memory of the store.
-    fn set_memory_limit(&mut self, _bytes: Option<usize>) -> Fallible<()> {
-        unreachable!("cases with it are left out")
-    }
-    /// Replaces the store by the load of its dump.
-    fn reload(&mut self) -> Fallible<()> {
-        unreachable!("cases with it are left out")
-    }
-    /// Loads a store from a dump, and drops it.
-    fn load(&mut self, _dump: &[u8]) -> Fallible<()> {
-        unreachable!("cases with it are left out")
-    }
     /// Closes the store. Handles of it stay.
     fn close(&mut self) -> Fallible<()>;
     /// Does one verb on a table.
     fn run(&mut self, table: &mut Self::Table, verb: Verb) -> Fallible<Answer>;
-    /// Does one verb on a table whose pairs expire.
-    fn run_expiring(&mut self, _table: &mut Self::Table, _verb: ExpiringVerb) -> Fallible<Answer> {
-        unreachable!("cases with it are left out")
-    }
     /// Opens a cursor.
     fn cursor(&mut self, table: &mut Self::Table, range: Range) -> Fallible<Self::Cursor>;
     /// Moves a cursor, downwards where `down`.
     fn next(&mut self, cursor: &mut Self::Cursor, down: bool) -> Fallible<Option<Pair>>;
     /// Moves a cursor by up to `limit` pairs.
     fn next_many(&mut self, cursor: &mut Self::Cursor, down: bool, limit: usize) -> Fallible<Vec<Pair>>;
-    /// Moves a cursor right before a key.
-    fn seek(&mut self, _cursor: &mut Self::Cursor, _key: &[u8]) -> Fallible<()> {
-        unreachable!("cases with it are left out")
-    }
-    /// The key that a cursor is on, and the value that it has now.
-    fn pair(&mut self, _cursor: &mut Self::Cursor) -> Fallible<(Option<Bytes>, Option<Bytes>)> {
-        unreachable!("cases with it are left out")
-    }
-    /// Opens a snapshot.
-    fn snapshot(&mut self) -> Fallible<Self::Scope> {
-        unreachable!("cases with it are left out")
-    }
-    /// Begins a transaction.
-    fn transaction(&mut self) -> Fallible<Self::Scope> {
-        unreachable!("cases with it are left out")
-    }
-    /// Opens a table of a snapshot or a transaction.
-    fn table_in(&mut self, _scope: &mut Self::Scope, _name: &str) -> Fallible<Self::Table> {
-        unreachable!("cases with it are left out")
-    }
-    /// Commits a transaction.
-    fn commit(&mut self, _scope: &mut Self::Scope) -> Fallible<()> {
-        unreachable!("cases with it are left out")
-    }
-    /// Closes a snapshot, or gives a transaction up.
-    fn end(&mut self, _scope: &mut Self::Scope) -> Fallible<()> {
-        unreachable!("cases with it are left out")
+
+    optional! {
+        /// Opens a table of either kind, or of the one that is named; a new one has this index.
+        fn any_table(name: &str, index: Option<&str>, expires: Option<bool>) -> Fallible<Self::Table>;
+        /// Lets time go by.
+        fn advance(time: Duration);
+        /// Limits the memory of the store.
+        fn set_memory_limit(bytes: Option<usize>) -> Fallible<()>;
+        /// Replaces the store by the load of its dump.
+        fn reload() -> Fallible<()>;
+        /// Loads a store from a dump, and drops it.
+        fn load(dump: &[u8]) -> Fallible<()>;
+        /// Does one verb on a table whose pairs expire.
+        fn run_expiring(table: &mut Self::Table, verb: ExpiringVerb) -> Fallible<Answer>;
+        /// Moves a cursor right before a key.
+        fn seek(cursor: &mut Self::Cursor, key: &[u8]) -> Fallible<()>;
+        /// The key that a cursor is on, and the value that it has now.
+        fn pair(cursor: &mut Self::Cursor) -> Fallible<(Option<Bytes>, Option<Bytes>)>;
+        /// Opens a snapshot.
+        fn snapshot() -> Fallible<Self::Scope>;
+        /// Begins a transaction.
+        fn transaction() -> Fallible<Self::Scope>;
+        /// Opens a table of a snapshot or a transaction.
+        fn table_in(scope: &mut Self::Scope, name: &str) -> Fallible<Self::Table>;
+        /// Commits a transaction.
+        fn commit(scope: &mut Self::Scope) -> Fallible<()>;
+        /// Closes a snapshot, or gives a transaction up.
+        fn end(scope: &mut Self::Scope) -> Fallible<()>;
     }
 }
 
