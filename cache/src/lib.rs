@@ -776,7 +776,7 @@ enum Phase {
     Retired,
 }
 
-/// What the writer knows of a segment.
+/// A segment, as the writer sees it.
 struct Segment {
     at: NonNull<u8>,
     /// Its length, and how much at its end was given back to the system.
@@ -846,7 +846,7 @@ struct Victim {
     task: Task,
 }
 
-/// What became of a record that was swept.
+/// The fate of a record that was swept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Dead,
@@ -881,7 +881,7 @@ struct Total {
 /// A pair that the listener is to hear of.
 type Gone = (Vec<u8>, Vec<u8>, Cause);
 
-/// What only the holder of the lock touches: L1.
+/// The state, which only the holder of the lock touches: L1.
 #[derive(Default)]
 struct State {
     /// The limits. `bytes` is above the capacity as long as `shrink_to` has still to evict.
@@ -2299,7 +2299,7 @@ impl Drop for Inner {
 // The verbs
 // ---------------------------------------------------------------------------------------------------
 
-/// What [`Cache::alter`] is to do with a pair.
+/// Tells [`Cache::alter`] how to change a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Writes this value. A pair that is there keeps its deadline; a new one gets the cache's time to live.
@@ -2323,7 +2323,7 @@ pub enum Ttl {
     Left(Duration),
 }
 
-/// What a writer is to do with a pair.
+/// How a writer changes a pair.
 enum Step<'s> {
     /// Writes a value, which lives for so many milliseconds. `None` keeps the pair's deadline, or is the cache's time to live.
     Write(Cow<'s, [u8]>, Option<u64>),

@@ -186,6 +186,7 @@ pub(super) type Time = dyn Fn() -> u64 + Send + Sync;
 
 /// The options of a new cache. It needs a capacity or a number of entries.
 #[derive(Clone, Default)]
+#[must_use]
 pub struct CacheOptions {
     pub(super) bytes: Option<usize>,
     pub(super) entries: Option<usize>,
@@ -209,32 +210,28 @@ impl CacheOptions {
     }
 
     /// Limits the memory of a cache that has a number of entries, too.
-    #[must_use]
     pub fn and_capacity(self, bytes: usize) -> Self {
         Self { bytes: Some(bytes), ..self }
     }
 
     /// Limits the number of pairs of a cache that has a capacity in bytes.
-    #[must_use]
     pub fn and_max_entries(self, entries: usize) -> Self {
         Self { entries: Some(entries), ..self }
     }
 
     /// How long a pair lives after its last write, unless that write says otherwise. Without this, or with [`Duration::MAX`], for
     /// ever.
-    #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
     }
 
     /// How long a pair lives after it was last written or read. It may go up to a sixty-fourth of this time early.
-    #[must_use]
     pub fn time_to_idle(self, idle: Duration) -> Self {
         Self { idle: Some(idle), ..self }
     }
 
-    /// For how long after its expiry [`Cache::get_or_compute`](crate::Cache::get_or_compute) still returns a value, while one caller computes the new one.
-    #[must_use]
+    /// For how long after its expiry [`Cache::get_or_compute`](crate::Cache::get_or_compute) still returns a value, while one
+    /// caller computes the new one.
     pub fn stale_for(self, stale: Duration) -> Self {
         Self { stale: Some(stale), ..self }
     }
@@ -242,22 +239,19 @@ impl CacheOptions {
     /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
     ///
     /// It runs after the operation that removed the pair, which may be a look-up, in the same thread, while no lock is held. It
-    /// may use the cache. It does not hear of a pair that there is no memory to copy. If it panics, the operation has taken effect, and the panic goes on to its caller, unless that is
-    /// already unwinding.
-    #[must_use]
+    /// may use the cache. It misses a pair that there is no memory to copy. If it panics, the operation has taken effect, and
+    /// the panic goes on to its caller, unless that is already unwinding.
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(listener)), ..self }
     }
 
     /// Gives the cache a clock: milliseconds since any time. Only WebAssembly without a system needs one. If the clock goes
     /// back, the cache's time stands still and then goes on from there. Times from 2^62 on and panics are taken for faults and left out.
-    #[must_use]
     pub fn clock(self, now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { clock: Some(Arc::new(now)), ..self }
     }
 
     /// Bytes that mean something to the host alone, such as the names of codecs. They are saved with the cache.
-    #[must_use]
     pub fn label(self, label: impl Into<Arc<[u8]>>) -> Self {
         Self { label: label.into(), ..self }
     }
