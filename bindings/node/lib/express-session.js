@@ -63,10 +63,12 @@ export function sessionStore(session) {
 
     touch(id, data, done) {
       answer(done, () => {
+        // First, since a cookie without a valid date changes nothing.
+        const lifetime = this.#lifetime(data)
         this.#cache.alter(id, (kept) =>
           kept === undefined ? KEEP : write({ ...read(kept), cookie: data.cookie }),
         )
-        this.#cache.touch(id, this.#lifetime(data))
+        this.#cache.touch(id, lifetime)
       })
     }
 

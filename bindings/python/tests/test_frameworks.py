@@ -61,6 +61,14 @@ def test_django_timeouts() -> None:
         time.sleep(0.001)
 
 
+def test_django_set_many_names_the_values_that_are_too_large() -> None:
+    cache = backend("many", CAPACITY=256_000)
+    cache.set("large", 1)
+    assert cache.set_many({"small": 1, "large": bytes(500_000)}) == ["large"]
+    assert cache.get_many(["small", "large"]) == {"small": 1}
+    assert cache.set_many({"small": 2}, timeout=0) == []
+
+
 def test_django_bounds_and_sharing() -> None:
     cache = backend("bounded", MAX_ENTRIES=10)
     for number in range(100):

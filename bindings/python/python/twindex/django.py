@@ -61,10 +61,21 @@ class TwindexCache(BaseCache):
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
         """Set the value."""
+        self._set(key, value, timeout, version)
+
+    def set_many(
+        self, data: dict[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
+        """Set the values. Returns the keys of those that are too large for the cache."""
+        return [key for key, value in data.items() if not self._set(key, value, timeout, version)]
+
+    def _set(self, key: Any, value: Any, timeout: Any, version: int | None) -> bool:
         name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
+        is_stored = not ttl or self._cache.upsert(name, value, ttl=ttl)
         # Where the value is over at once or too large, the old one goes all the same.
-        if not ttl or not self._cache.upsert(name, value, ttl=ttl):
+        if not ttl or not is_stored:
             self._cache.delete(name)
+        return is_stored
 
     def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Give the pair another time to live; whether it was there."""
