@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import threading
 import time
@@ -65,6 +66,7 @@ def test_django_set_many_names_the_values_that_are_too_large() -> None:
     cache = backend("many", CAPACITY=256_000)
     cache.set("large", 1)
     assert cache.set_many({"small": 1, "large": bytes(500_000)}) == ["large"]
+    assert asyncio.run(cache.aset_many({"small": 1, "large": bytes(500_000)})) == ["large"]
     assert cache.get_many(["small", "large"]) == {"small": 1}
     assert cache.set_many({"small": 2}, timeout=0) == []
 

@@ -69,6 +69,12 @@ class TwindexCache(BaseCache):
         """Set the values. Returns the keys of those that are too large for the cache."""
         return [key for key, value in data.items() if not self._set(key, value, timeout, version)]
 
+    async def aset_many(
+        self, data: dict[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
+        """`set_many` for asyncio."""
+        return self.set_many(data, timeout, version)
+
     def _set(self, key: Any, value: Any, timeout: Any, version: int | None) -> bool:
         name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
         is_stored = not ttl or self._cache.upsert(name, value, ttl=ttl)

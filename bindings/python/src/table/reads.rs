@@ -378,7 +378,8 @@ macro_rules! range_reads {
         impl $class {
             /// An iterator over the pairs of a range of a sorted table, as `Table.cursor` takes it, in the order of the keys or
             /// the other way, at most `limit` of them. It reads ahead by up to 256 pairs. In a transaction it reads all at
-            /// once, and a pair that another writes among them is a conflict: ask for no more than you need.
+            /// once, so it can still be used after the end, and a pair that another writes among them is a conflict: ask for no
+            /// more than you need.
             ///
             /// >>> log = Store().table("log", index="sorted", keys="int")
             /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
