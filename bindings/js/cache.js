@@ -90,8 +90,6 @@ export class CacheLike extends Pairs {
   #access
   #values
   #tracker
-  /** What is still to be told. */
-  #untold = []
 
   constructor(described, access, tracker = synchronous) {
     super(described, access)
@@ -187,17 +185,29 @@ export class CacheLike extends Pairs {
   // --- listeners
 
   /**
-   * Tells `onEvict` what has gone. The host calls this after each write, and when another thread has evicted something. Where the
-   * listener throws, the error goes to the caller, and the next call tells the rest.
+   * Tells `onEvict` what has gone. The host calls this after each write, and when another thread has evicted something. What the
+   * listener throws goes to the caller, once all that had gone is told.
    */
   tell() {
-    for (;;) {
-      if (this.#untold.length === 0) this.#untold = this.#access.evicted().reverse()
-      const gone = this.#untold.pop()
-      if (gone === undefined) return
-      const onEvict = this.#onEvict
-      onEvict(...gone())
+    const onEvict = this.#onEvict
+    const errors = []
+    while (errors.length === 0) {
+      const untold = this.#access.evicted()
+      if (untold.length === 0) return
+      for (const gone of untold) {
+        try {
+          onEvict(...gone())
+        } catch (error) {
+          errors.push(error)
+        }
+      }
     }
+    if (errors.length === 1) throw errors[0]
+    const [cause] = errors
+    throw new AggregateError(
+      errors,
+      `onEvict threw ${errors.length} times, first: ${cause?.message ?? cause}`,
+    )
   }
 
   // --- one computation at a time

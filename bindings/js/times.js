@@ -25,3 +25,6 @@ export const boundTtl = (ttl) => (ttl > MOST_MS ? Number.POSITIVE_INFINITY : ttl
 /** The time to live that the options of a write say. */
 export const readWrite = (options) =>
   options === undefined ? undefined : readTtl(readOptions(options, 'a write', WRITE).ttl)
+
+/** The options of a write for the time of another library, where 0 and none are for ever. */
+export const lifetimeOf = (ttl) => ([undefined, null, 0].includes(ttl) ? undefined : { ttl: boundTtl(ttl) })

@@ -642,7 +642,8 @@ export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCode
   fetchMethod?: FetchMethod<K, V> | undefined
   /**
    * Is called for each pair that was evicted or has expired, in the thread that made the cache: when a write of that thread has
-   * taken effect, else soon after. What it throws goes to the caller of that write, else it is an uncaught exception.
+   * taken effect, else soon after. What it throws goes to the caller of that write, several errors as one `AggregateError`, once all
+   * pairs are told; else it is an uncaught exception.
    */
   onEvict?: ((key: Output<K>, value: Output<V>, cause: EvictionCause) => void) | undefined
 }

@@ -5,7 +5,7 @@ import { BOUNDS } from './shared/cache.js'
 import { makeError, typeError } from './shared/errors.js'
 import { readOptions } from './shared/options.js'
 import { KEEP } from './shared/table.js'
-import { boundTtl } from './shared/times.js'
+import { boundTtl, readTtl } from './shared/times.js'
 
 const OPTIONS = [...BOUNDS, 'shared']
 /** How long a session is kept whose cookie ends with the browser. */
@@ -44,7 +44,8 @@ export function sessionStore(session) {
     /** A session is kept as long as its cookie. */
     #lifetime({ cookie }) {
       // A cookie that is over takes its session along.
-      return cookie?.expires ? boundTtl(Math.max(1, new Date(cookie.expires) - Date.now())) : this.#ttl
+      if (!cookie?.expires) return this.#ttl
+      return readTtl(boundTtl(Math.max(1, new Date(cookie.expires) - Date.now())))
     }
 
     get(id, done) {

@@ -6,7 +6,7 @@ import { Cache } from './cache.js'
 import { BOUNDS } from './shared/cache.js'
 import { rangeError, typeError } from './shared/errors.js'
 import { readOptions, readString } from './shared/options.js'
-import { boundTtl } from './shared/times.js'
+import { lifetimeOf } from './shared/times.js'
 import { openSync, Store } from './store.js'
 
 const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'shared', ...BOUNDS]
@@ -14,21 +14,18 @@ const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'shared'
 /** No bound on the number of pairs. */
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 
-/** The time to live that Keyv gives, as a write takes it. */
-const lifetime = (ttl) => (ttl > 0 ? { ttl: boundTtl(ttl) } : undefined)
-
 /** The pairs in a table whose pairs expire, in order, so that a namespace is a range. */
 function inTable(store, name) {
   const table = store.table(name, { index: 'sorted', expires: true })
   const pairs = (namespace) => table.scan(namespace === undefined ? {} : { prefix: `${namespace}:` })
-  const set = (key, value, ttl) => table.upsert(key, value, lifetime(ttl))
+  const set = (key, value, ttl) => table.upsert(key, value, lifetimeOf(ttl))
   function setMany(entries) {
     const times = new Set(entries.map(({ ttl }) => ttl))
     if (times.size > 1) return entries.map(({ key, value, ttl }) => set(key, value, ttl))
     // One record on disk for all of them.
     return table.upsertMany(
       entries.map(({ key, value }) => [key, value]),
-      lifetime(entries[0]?.ttl),
+      lifetimeOf(entries[0]?.ttl),
     )
   }
   return { pairs, table, set, setMany }
@@ -41,7 +38,7 @@ function inCache(options) {
     for (const pair of table) if (namespace === undefined || pair[0].startsWith(`${namespace}:`)) yield pair
   }
   const set = (key, value, ttl) => {
-    const isKept = table.upsert(key, value, lifetime(ttl))
+    const isKept = table.upsert(key, value, lifetimeOf(ttl))
     // Where the new value is too large, the old one goes all the same.
     if (!isKept) table.delete(key)
     return isKept

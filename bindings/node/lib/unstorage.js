@@ -5,12 +5,15 @@ import { BOUNDS } from './shared/cache.js'
 import { typeError } from './shared/errors.js'
 import { readOptions } from './shared/options.js'
 import { encodeText } from './shared/text.js'
-import { boundTtl } from './shared/times.js'
+import { lifetimeOf } from './shared/times.js'
 
 const OPTIONS = [...BOUNDS, 'shared', 'base']
 
 /** unstorage gives a time to live in seconds. */
-const lifetime = (options) => (options?.ttl > 0 ? { ttl: boundTtl(options.ttl * 1000) } : undefined)
+const lifetime = (options) => {
+  const ttl = options?.ttl
+  return lifetimeOf(typeof ttl === 'number' ? ttl * 1000 : ttl)
+}
 
 export function twindexDriver(options) {
   const { base = '', ...given } = readOptions(options, 'an unstorage driver', OPTIONS)

@@ -37,6 +37,14 @@ test('a driver of unstorage', async () => {
   assert.deepEqual(other.getMeta('ever'), {})
   other.setItem('a', 'x'.repeat(1e6))
   assert.equal(other.getItem('a'), null)
+  for (const [ttl, name] of [
+    [-1, 'TTL'],
+    [Number.NaN, 'TTL'],
+    ['5', 'TYPE'],
+  ])
+    for (const set of ['setItem', 'setItemRaw'])
+      assert.throws(() => driver[set]('t', 'v', { ttl }), code(name))
+  assert.equal(driver.hasItem('t'), false)
   assert.throws(() => twindexDriver({}), { code: 'TWINDEX_CAPACITY' })
   assert.throws(() => twindexDriver({ max: 1, base: 1 }), { code: 'TWINDEX_TYPE' })
   assert.throws(() => twindexDriver({ max: 1, store: 1 }), { code: 'TWINDEX_RANGE', message: /shared/ })
@@ -58,6 +66,8 @@ test('a store of express-session', async () => {
   await call('touch', 'one', { cookie: later })
   assert.equal((await call('get', 'one')).cookie.expires, later.expires.toJSON())
   await call('touch', 'none', { cookie })
+  await assert.rejects(call('touch', 'one', { cookie: { expires: 'no date' } }), code('TTL'))
+  assert.equal((await call('get', 'one')).cookie.expires, later.expires.toJSON())
   assert.deepEqual(Object.keys(await call('all')), ['one'])
   await call('destroy', 'one')
   assert.equal(await call('length'), 0)
@@ -133,6 +143,19 @@ test('an adapter may be bounded', async () => {
   await pairs.set('n:a', '1')
   await pairs.clear()
   assert.deepEqual([await pairs.get('n:a'), (await pairs.get('k999')) ?? 'v'], [undefined, 'v'])
+})
+
+test('a time of zero or less is no life for ever', async () => {
+  for (const adapter of [new KeyvTwindex(), new KeyvTwindex({ store: new Store() })])
+    for (const [ttl, name] of [
+      [-1, 'TTL'],
+      [Number.NaN, 'TTL'],
+      ['5', 'TYPE'],
+    ]) {
+      await assert.rejects(adapter.set('a', '1', ttl), code(name))
+      await assert.rejects(adapter.setMany([{ key: 'a', value: '1', ttl }]), code(name))
+      assert.equal(await adapter.get('a'), undefined)
+    }
 })
 
 test('bounds are for an adapter in memory', () => {
