@@ -99,8 +99,8 @@ impl Instrument {
         }
         let name = if self == Self::Address { "address" } else { "thread" };
         cargo.env("RUSTFLAGS", format!("{flags} -Zsanitizer={name}")).env("RUSTC_BOOTSTRAP", "1");
-        // The target is named so that build scripts are left alone. Slow code would take longer to watch than to compile well.
-        cargo.env("CARGO_BUILD_TARGET", host).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        // The target is named so that build scripts are left alone.
+        cargo.env("CARGO_BUILD_TARGET", host);
         if self == Self::Thread {
             if !has_std_source() && !rustup("component add rust-src", log) {
                 let line = "the standard library's source is missing: rustup component add rust-src";
