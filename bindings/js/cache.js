@@ -3,15 +3,7 @@
 import { untilAborted } from './abort.js'
 import { makeError, rangeError } from './errors.js'
 import { INSPECT } from './internal.js'
-import {
-  readBoolean,
-  readCount,
-  readFunction,
-  readIterable,
-  readOptions,
-  readSignal,
-  readTuple,
-} from './options.js'
+import { readBoolean, readCount, readFunction, readOptions, readSignal } from './options.js'
 import { Pairs } from './table.js'
 import { encodeText } from './text.js'
 import { readTime, readTtl, readWrite } from './times.js'
@@ -152,34 +144,6 @@ export class CacheLike extends Pairs {
   stats() {
     const { hits, misses, writes, evictions, expirations, rejected } = this.figures()
     return { hits, misses, writes, evictions, expirations, rejected }
-  }
-
-  // --- verbs on many, whose arguments are all read before the first write
-
-  insertMany(pairs, options) {
-    return this.#writeMany('insert', pairs, options)
-  }
-
-  replaceMany(pairs, options) {
-    return this.#writeMany('replace', pairs, options)
-  }
-
-  upsertMany(pairs, options) {
-    return this.#writeMany('upsert', pairs, options)
-  }
-
-  #writeMany(verb, pairs, options) {
-    const ttl = readWrite(options)
-    const read = Array.from(readIterable(pairs, 'the pairs'), (pair) => readTuple(pair, 2, 'the pairs'))
-    return read.map(([key, value]) => this[verb](key, value, ttl === undefined ? undefined : { ttl }))
-  }
-
-  selectMany(keys) {
-    return Array.from(readIterable(keys, 'the keys'), (key) => this.select(key))
-  }
-
-  deleteMany(keys) {
-    return Array.from(readIterable(keys, 'the keys')).map((key) => this.delete(key))
   }
 
   // --- listeners

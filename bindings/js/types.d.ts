@@ -731,7 +731,10 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
    * goes on.
    */
   fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
-  /** The same, with what makes the value given here. */
+  /**
+   * The same, with what makes the value given here. One that asks for its own key fails with `TWINDEX_CIRCLE`; in `twindex-wasm` it
+   * waits for ever if it asks after its first `await`.
+   */
   getOrCompute(
     key: Input<K>,
     compute: () => Input<V> | Promise<Input<V>>,

@@ -106,25 +106,6 @@ const CHILD = `
   setInterval(() => cache.get('b'), 1)
 `
 
-test('all that a write evicts is told before it returns, whatever the listener throws', async () => {
-  const told = []
-  const failing = new Cache({
-    max: 2,
-    values: 'int',
-    onEvict(key) {
-      told.push(key)
-      throw new Error(`mine, ${key}`)
-    },
-  })
-  const many = () => failing.upsertMany(Object.entries({ a: 1, b: 2, c: 3, d: 4 }))
-  assert.throws(
-    many,
-    ({ errors }) => errors.length === 2 && errors.every(({ message }) => /mine/.test(message)),
-  )
-  await sleep(1)
-  assert.equal(told.length, 2)
-})
-
 test('a computation that asks for its own key after it has waited is refused, and others are not', async () => {
   const cache = new Cache({ max: 10, values: 'int' })
   const ask = (key, ...others) =>

@@ -170,6 +170,27 @@ test('onEvict is told of each pair that goes by itself, and its errors reach the
   assert.deepEqual([wrong.get('c'), told.at(-1)], [3, 'b'])
 })
 
+test('all that a write evicts is told before it returns, whatever the listener throws', async () => {
+  const told = []
+  const failing = new Cache({
+    max: 2,
+    values: 'int',
+    onEvict(key) {
+      told.push(key)
+      throw new Error(`mine, ${key}`)
+    },
+  })
+  const many = () => failing.upsertMany(Object.entries({ a: 1, b: 2, c: 3, d: 4 }))
+  assert.throws(
+    many,
+    ({ errors }) => errors.length === 2 && errors.every(({ message }) => /mine/.test(message)),
+  )
+  await sleep(1)
+  assert.deepEqual([told.length, failing.size], [2, 2])
+  assert.throws(() => failing.upsertMany([['e', 5], ['f', 'no number']]), { code: 'TWINDEX_TYPE' })
+  assert.equal(failing.has('e'), false)
+})
+
 test('onEvict is called before any write returns, and what it throws is an error of that write', async () => {
   for (const write of [
     (cache) => cache.set('new', 1),

@@ -33,22 +33,27 @@ function pack(core, items, codecs) {
   return offset
 }
 
-export function packKeys(core, { keys }, list) {
+/** The items of all keys. */
+export function readKeys({ keys }, list) {
   const toKey = owned(list, keys)
-  const items = []
-  for (const key of readIterable(list, 'the keys')) items.push(toKey(key, 'key'))
-  return pack(core, items, [keys])
+  return Array.from(readIterable(list, 'the keys'), (key) => toKey(key, 'key'))
 }
 
-export function packPairs(core, { keys, values }, list) {
+export const packKeys = (core, codecs, list) => pack(core, readKeys(codecs, list), [codecs.keys])
+
+/** The items of all pairs, each key before its value. */
+export function readPairs({ keys, values }, list) {
   const [toKey, toValue] = [owned(list, keys), owned(list, values)]
   const items = []
   for (const pair of readIterable(list, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
     items.push(toKey(key, 'key'), toValue(value, 'value'))
   }
-  return pack(core, items, [keys, values])
+  return items
 }
+
+export const packPairs = (core, codecs, list) =>
+  pack(core, readPairs(codecs, list), [codecs.keys, codecs.values])
 
 export function packSwaps(core, { keys, values }, list) {
   const [toKey, toValue] = [owned(list, keys), owned(list, values)]

@@ -1,6 +1,6 @@
 // Caches: pairs in a limit of memory, or so many, which may expire.
 
-import { Block } from './blocks.js'
+import { Block, readKeys, readPairs } from './blocks.js'
 import { placed } from './codecs.js'
 import { TableBlocks, Walk } from './iterators.js'
 import { leftOut } from './leftout.js'
@@ -190,11 +190,14 @@ class BaseCache extends CacheLike {
   }
 
   delete(key) {
-    const item = this.#keys.toItem(key, 'key')
+    return this.#told(this.#remove(this.#keys.toItem(key, 'key')))
+  }
+
+  #remove(item) {
     const isDone = this.#callWith(this.#core.exports.twindex_delete, item) === 1
     // Also where there is nothing yet: what is computed is older than this.
     this.#written(item, true)
-    return this.#told(isDone)
+    return isDone
   }
 
   select(key) {
@@ -248,6 +251,37 @@ class BaseCache extends CacheLike {
       key,
       core.status(core.exports.twindex_compare_and_swap(this.#handle, ...given)) === 1,
     )
+  }
+
+  // --- verbs on many, whose arguments are all read before the first write, and whose listener is told after the last
+
+  insertMany(pairs, options) {
+    return this.#writeMany(INSERT, pairs, options)
+  }
+
+  replaceMany(pairs, options) {
+    return this.#writeMany(REPLACE, pairs, options)
+  }
+
+  upsertMany(pairs, options) {
+    return this.#writeMany(UPSERT, pairs, options)
+  }
+
+  #writeMany(verb, pairs, options) {
+    const ttl = readWrite(options)
+    const items = readPairs(this.#codecs, pairs)
+    const put = (_, at) => this.#put(verb, items[2 * at], items[2 * at + 1], ttl)
+    return this.#told(Array.from({ length: items.length / 2 }, put))
+  }
+
+  selectMany(keys) {
+    const { twindex_select } = this.#core.exports
+    const items = readKeys(this.#codecs, keys)
+    return this.#told(items.map((item) => this.#read(this.#callWith(twindex_select, item))))
+  }
+
+  deleteMany(keys) {
+    return this.#told(readKeys(this.#codecs, keys).map((item) => this.#remove(item)))
   }
 
   clear() {
