@@ -187,7 +187,14 @@ test('all that a write evicts is told before it returns, whatever the listener t
   )
   await sleep(1)
   assert.deepEqual([told.length, failing.size], [2, 2])
-  assert.throws(() => failing.upsertMany([['e', 5], ['f', 'no number']]), { code: 'TWINDEX_TYPE' })
+  assert.throws(
+    () =>
+      failing.upsertMany([
+        ['e', 5],
+        ['f', 'no number'],
+      ]),
+    { code: 'TWINDEX_TYPE' },
+  )
   assert.equal(failing.has('e'), false)
 })
 
