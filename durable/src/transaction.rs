@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{mem, thread};
 
 use twindex::Write;
-use twindex_format::Operation;
+use twindex_format::{Operation, has_expired};
 
 use crate::error::{Error, Result};
 use crate::expiring::due::Removal;
@@ -33,6 +33,10 @@ pub struct Transaction {
     has_ranges: bool,
     /// The deadlines of what it wrote.
     pub(crate) lent: Vec<(Arc<Removal>, u64)>,
+    /// By which pairs have expired for it: the time of its first use of a table whose pairs expire.
+    pub(crate) moment: Option<u64>,
+    /// The earliest deadline of a pair of the store that it gave a new one because the pair was there.
+    pub(crate) renewed: u64,
 }
 
 thread_local! {
@@ -132,6 +136,8 @@ impl Store {
             tables: Vec::new(),
             has_ranges: false,
             lent: Vec::new(),
+            moment: None,
+            renewed: u64::MAX,
         })
     }
 }
@@ -230,8 +236,12 @@ impl Transaction {
     }
 
     fn commit_rest(self) -> Result<()> {
-        let Self { begun, engine, tables, has_ranges, lent: _ } = self;
+        let Self { begun, engine, tables, has_ranges, renewed, .. } = self;
         let handle = &*begun.0;
+        if renewed != u64::MAX && has_expired(renewed, handle.0.expiry.clock().now()) {
+            // To others the pair was absent already. It must not come back.
+            return Err(twindex::Error::Conflict { runs: 1 }.into());
+        }
         let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
         let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;

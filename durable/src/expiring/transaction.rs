@@ -6,18 +6,25 @@ use std::time::Duration;
 
 use twindex::{Change, KeyRange, Write};
 use twindex_cache::Ttl;
-use twindex_format::{FOREVER, with_deadline};
+use twindex_format::{FOREVER, has_expired, split_deadline, with_deadline};
 
 use super::ExpiringTable;
 use crate::error::Result;
 use crate::transaction::Transaction;
 use crate::verbs::{alter_verbs, write_verbs};
 
-/// An [`ExpiringTable`] in a transaction: [`Transaction::expiring`]. A pair has expired by the time of the call that reads it.
+/// An [`ExpiringTable`] in a transaction: [`Transaction::expiring`]. Whether a pair has expired is decided
+/// by one moment of the transaction: its first use of such a table.
 #[derive(Debug)]
 pub struct ExpiringPart<'t> {
     transaction: &'t mut Transaction,
     table: &'t ExpiringTable,
+    moment: u64,
+}
+
+/// The deadline and the value of a stored one, unless it had expired at `moment`.
+fn shown(stored: &[u8], moment: u64) -> Option<(u64, &[u8])> {
+    Some(split_deadline(stored)).filter(|(deadline, _)| !has_expired(*deadline, moment))
 }
 
 impl Transaction {
@@ -33,15 +40,23 @@ impl Transaction {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn expiring<'t>(&'t mut self, table: &'t ExpiringTable) -> ExpiringPart<'t> {
-        ExpiringPart { transaction: self, table }
+        let moment = *self.moment.get_or_insert_with(|| table.clock.now());
+        ExpiringPart { transaction: self, table, moment }
     }
 }
 
 impl ExpiringPart<'_> {
     fn find(&mut self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
         let Some(stored) = self.transaction.select(&self.table.table, key)? else { return Ok(None) };
-        let shown = self.table.reads.time.show(&stored);
-        Ok(shown.map(|(deadline, value)| (deadline, value.to_vec())))
+        Ok(shown(&stored, self.moment).map(|(deadline, value)| (deadline, value.to_vec())))
+    }
+
+    /// To be called before a pair that was there gets a new deadline. One that the transaction wrote itself may expire within it.
+    fn renew(&mut self, old: u64) {
+        let is_own = |(own, deadline): &(_, _)| *deadline == old && Arc::ptr_eq(own, &self.table.removal);
+        if old != FOREVER && !self.transaction.lent.iter().any(is_own) {
+            self.transaction.renewed = self.transaction.renewed.min(old);
+        }
     }
 
     fn put(&mut self, key: &[u8], deadline: u64, value: &[u8]) -> Result<()> {
@@ -80,18 +95,18 @@ impl ExpiringPart<'_> {
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let (lower, upper) = range.key_bounds();
         let (mut lower, mut upper) = (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
-        let mut shown = Vec::new();
+        let mut pairs = Vec::new();
         loop {
             let ends = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-            let wanted = limit - shown.len();
+            let wanted = limit - pairs.len();
             let found = self.transaction.range(&self.table.table, ends, wanted, down)?;
             let (is_end, last) = (found.len() < wanted, found.last().map(|(key, _)| key.clone()));
             for (key, stored) in found {
-                if let Some((_, value)) = self.table.reads.time.show(&stored) {
-                    shown.push((key, value.to_vec()));
+                if let Some((_, value)) = shown(&stored, self.moment) {
+                    pairs.push((key, value.to_vec()));
                 }
             }
-            let Some(last) = last.filter(|_| !is_end && shown.len() < limit) else { return Ok(shown) };
+            let Some(last) = last.filter(|_| !is_end && pairs.len() < limit) else { return Ok(pairs) };
             *(if down { &mut upper } else { &mut lower }) = Bound::Excluded(last);
         }
     }
@@ -105,8 +120,14 @@ impl ExpiringPart<'_> {
         ttl: impl Into<Option<Duration>>,
     ) -> Result<bool> {
         let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
-        if write != Write::Upsert && !write.takes_effect(self.contains(key)?) {
-            return Ok(false);
+        if write != Write::Upsert {
+            let old = self.find(key)?;
+            if !write.takes_effect(old.is_some()) {
+                return Ok(false);
+            }
+            if let Some((old, _)) = old {
+                self.renew(old);
+            }
         }
         self.put(key, deadline, value.as_ref()).map(|()| true)
     }
@@ -120,7 +141,8 @@ impl ExpiringPart<'_> {
     /// Gives a pair a new time to live; whether it was there.
     pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
-        let Some((_, value)) = self.find(key)? else { return Ok(false) };
+        let Some((old, value)) = self.find(key)? else { return Ok(false) };
+        self.renew(old);
         self.put(key, deadline, &value).map(|()| true)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use twindex_durable::twindex::{IndexKind, TableOptions};
 use twindex_durable::{
-    AnyTable, Durability, Effect, Error, ExpiringTable, Store, Ttl, Watched, load, twindex,
+    AnyTable, Durability, Effect, Error, ExpiringPart, ExpiringTable, Store, Ttl, Watched, load, twindex,
 };
 
 use crate::common::{ALL, folder, follower, open, open_by_hand, until};
@@ -283,6 +283,60 @@ fn the_feed_has_values_without_deadlines_and_says_when_they_expire() {
     assert_eq!(table.remove_expired(9).unwrap(), 1);
     let removed = Effect::Delete { key: "a".into() };
     assert!(matches!(watch.poll(), Some(Watched::Change(change)) if change.effect == removed));
+}
+
+#[test]
+fn deadlines_pass_between_transactions_not_within_one() {
+    for kind in KINDS {
+        let (table, hands, store) = in_memory(kind);
+        table.insert("k", "1", MINUTE).unwrap();
+        let mut transaction = store.begin().unwrap();
+        let mut part = transaction.expiring(&table);
+        assert!(part.contains("k").unwrap());
+        part.upsert("own", "2", MINUTE).unwrap();
+        hands.pass(2 * MINUTE);
+        let mut part = transaction.expiring(&table);
+        assert_eq!(part.select("k").unwrap().as_deref(), Some(b"1".as_slice()));
+        assert_eq!(part.select("own").unwrap().as_deref(), Some(b"2".as_slice()));
+        assert!(!part.insert("k", "9", None).unwrap());
+        if kind == IndexKind::Sorted {
+            assert_eq!(part.range(.., 9, false).unwrap().len(), 2);
+        }
+        part.increment("k", 1, None).unwrap();
+        transaction.commit().unwrap();
+        assert!(pairs(&table).is_empty(), "what has expired is not returned outside");
+        let absent: Result<_, Error> = store.transaction(|tx| tx.expiring(&table).contains("k"));
+        assert!(!absent.unwrap());
+    }
+}
+
+#[test]
+fn a_transaction_renews_no_pair_that_has_expired_by_its_commit() {
+    let (table, hands, store) = in_memory(IndexKind::Hash);
+    for renews in [
+        |part: &mut ExpiringPart<'_>| part.touch("k", None),
+        |part: &mut ExpiringPart<'_>| part.replace("k", "2", None),
+    ] {
+        table.upsert("k", "1", MINUTE).unwrap();
+        let mut done = Vec::new();
+        store
+            .transaction(|tx| {
+                done.push(renews(&mut tx.expiring(&table))?);
+                hands.pass(2 * MINUTE);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        assert_eq!(done, [true, false], "it runs again, by a new moment");
+        assert!(!table.contains("k").unwrap());
+    }
+    store
+        .transaction(|tx| {
+            tx.expiring(&table).insert("own", "1", MINUTE)?;
+            hands.pass(2 * MINUTE);
+            tx.expiring(&table).touch("own", None)
+        })
+        .unwrap();
+    assert!(table.contains("own").unwrap(), "its own write was there all the time");
 }
 
 #[test]
