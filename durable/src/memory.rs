@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::io;
+use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
 use twindex::Result;
@@ -27,7 +28,8 @@ fn is_room(bytes: usize) -> Result<()> {
     black_box(room::<u8>(bytes)).map(drop)
 }
 
-/// Starts a thread, where the system has memory for it to begin: one that finds none ends the process.
+/// Starts a thread, where the system has memory for it to begin: one that finds none ends the process. This returns once it has
+/// begun, so the caller cannot take that memory meanwhile.
 ///
 /// # Errors
 /// The system's where it has no thread, or [`io::ErrorKind::OutOfMemory`].
@@ -39,7 +41,14 @@ pub fn spawn<T: Send + 'static>(
     if cfg!(not(target_family = "wasm")) {
         is_room(THREAD_BYTES).map_err(|_| io::ErrorKind::OutOfMemory)?;
     }
-    Builder::new().name(name.into()).spawn(work)
+    let begun = Arc::new(Barrier::new(2));
+    let begins = Arc::clone(&begun);
+    let thread = Builder::new().name(name.into()).spawn(move || {
+        begins.wait();
+        work()
+    })?;
+    begun.wait();
+    Ok(thread)
 }
 
 /// A copy, where there is memory for one.
