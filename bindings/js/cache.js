@@ -180,13 +180,19 @@ export class CacheLike extends Pairs {
     const { forceRefresh = false, signal, context, ttl } = readOptions(options, 'a fetch', FETCH)
     readBoolean(forceRefresh, 'forceRefresh')
     readSignal(signal)?.throwIfAborted()
-    const lifetime = readTtl(ttl)
+    readTtl(ttl)
     const item = this.#access.of(key)
     const fetch = this.#fetchMethod
     if (fetch === undefined) return this.#access.select(item)
     const seen = forceRefresh ? this.#access.keep(item) : undefined
     const found = seen === undefined ? undefined : this.#values.show(seen)
-    const compute = () => fetch(key, found, { signal, options: { ttl }, context })
+    // As in lru-cache, the method sees the time to live and may set another.
+    const given = { ttl }
+    const compute = () => {
+      given.ttl ??= this.figures().ttl
+      return fetch(key, found, { signal, options: given, context })
+    }
+    const lifetime = () => readTtl(given.ttl)
     const isThere = seen !== undefined
     const work = isThere ? this.#refresh(item, seen, compute, lifetime) : this.#find(item, compute, lifetime)
     return untilAborted(work, signal)
@@ -195,7 +201,7 @@ export class CacheLike extends Pairs {
   async getOrCompute(key, compute, options) {
     readFunction(compute, 'compute')
     const ttl = readWrite(options)
-    return this.#find(this.#access.of(key), compute, ttl)
+    return this.#find(this.#access.of(key), compute, () => ttl)
   }
 
   /** The value of a key: what is there by now, or what `compute` makes, or what it is making already, here or in another thread. */
@@ -269,7 +275,7 @@ export class CacheLike extends Pairs {
       await undefined
       const value = await this.#tracker.run(flight, compute)
       if (value === undefined) lead.end()
-      else lead.keep(value, ttl)
+      else lead.keep(value, ttl())
       return value
     } catch (error) {
       lead.fail(error)

@@ -651,6 +651,7 @@ export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCode
 /** Why a pair was removed that nobody deleted: there was no room for all pairs, or its time was over. */
 export type EvictionCause = 'size' | 'expired'
 
+/** `options.ttl` is the time to live that the value will have; the method may set another. */
 export type FetchMethod<K extends KeyCodec, V extends ValueCodec> = (
   key: Input<K>,
   oldValue: Output<V> | undefined,

@@ -169,7 +169,7 @@ impl Flight {
         let wakers = mem::take(&mut progress.wakers);
         drop(progress);
         self.landed.notify_all();
-        wakers.into_values().for_each(Waker::wake);
+        crate::call_all(wakers.into_values(), Waker::wake);
     }
 
     fn outcome(&self) -> Option<Outcome> {

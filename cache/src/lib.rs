@@ -1181,18 +1181,23 @@ impl Inner {
 
     #[cold]
     fn tell(&self, gone: &[Gone]) {
-        let Some(listener) = &self.options.listener else { return };
-        let mut panicked = None;
-        for (key, value, cause) in gone {
-            let told = catch_unwind(AssertUnwindSafe(|| listener(key, value, *cause)));
-            panicked = panicked.or(told.err());
+        if let Some(listener) = &self.options.listener {
+            call_all(gone, |(key, value, cause)| listener(key, value, *cause));
         }
-        // To panic while the thread unwinds would end the process.
-        if let Some(panic) = panicked
-            && !std::thread::panicking()
-        {
-            resume_unwind(panic);
-        }
+    }
+}
+
+/// Calls what is a caller's with each, also after a panic. The first panic then goes on, unless the thread unwinds already: another
+/// would end the process.
+fn call_all<T>(each: impl IntoIterator<Item = T>, mut call: impl FnMut(T)) {
+    let mut panicked = None;
+    for one in each {
+        panicked = panicked.or(catch_unwind(AssertUnwindSafe(|| call(one))).err());
+    }
+    if let Some(panic) = panicked
+        && !std::thread::panicking()
+    {
+        resume_unwind(panic);
     }
 }
 

@@ -246,6 +246,28 @@ fn future_that_waits_keeps_one_waker_until_it_is_dropped() {
     }
 }
 
+#[test]
+fn waker_that_panics_leaves_no_other_task_asleep() {
+    struct Task(AtomicBool);
+    impl std::task::Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+            panic!("mine");
+        }
+    }
+    let cache = Cache::new(CacheOptions::capacity(1 << 20)).unwrap();
+    let lead = lead(&cache, Leader::Task);
+    let tasks: Vec<_> = (0..3).map(|_| Arc::new(Task(AtomicBool::new(false)))).collect();
+    let mut waits: Vec<_> = tasks.iter().map(|_| Box::pin(waiter(&cache))).collect();
+    for (wait, task) in waits.iter_mut().zip(&tasks) {
+        let waker = Waker::from(Arc::clone(task));
+        assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(lead)));
+    assert_eq!(*ended.unwrap_err().downcast::<&str>().unwrap(), "mine");
+    assert!(tasks.iter().all(|task| task.0.load(SeqCst)));
+}
+
 fn lead(cache: &Cache, leader: Leader) -> Lead {
     let Begun::Lead(lead) = cache.begin("k", leader).unwrap() else { panic!("nobody computes") };
     lead

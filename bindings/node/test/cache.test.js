@@ -308,6 +308,21 @@ test('fetch computes once for all that ask meanwhile', async () => {
   assert.equal(await new Cache({ max: 1 }).fetch('a'), undefined)
 })
 
+test('fetchMethod sees the time to live and may set another, as in lru-cache', async () => {
+  const seen = []
+  const fetchMethod = (key, _old, { options }) => {
+    seen.push(options.ttl)
+    options.ttl = key === 'bad' ? -1 : 60_000
+    return key
+  }
+  const cache = new Cache({ max: 10, ttl: 500, fetchMethod })
+  await cache.fetch('a')
+  await cache.fetch('a', { ttl: 7, forceRefresh: true })
+  assert.ok(cache.ttl('a') > 500)
+  await assert.rejects(cache.fetch('bad'), code('TTL'))
+  assert.deepEqual([seen, cache.has('bad')], [[500, 7, 500], false])
+})
+
 test('getOrCompute computes once for all that ask meanwhile', async () => {
   const cache = new Cache({ max: 10, values: 'str' })
   let runs = 0
