@@ -87,6 +87,9 @@ durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --pa
 durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile
 cluster: failures | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex-cluster --test=failures --test=near
 wasm: random calls | . | TWINDEX_WASM={root}/wasm/npm/twindex.{caches|fast}.wasm cargo test {crates} --test=abi
+wasm: wac composes components | . | cargo install wac-cli --version=0.12.0 --locked --no-default-features --features=wit \
+     --root={target}/wac --target-dir={target}/wac && TWINDEX_WAC={target}/wac/bin/wac cargo test {crates} \
+     --test=component -- keyvalue
 wasm: all tests in other runtimes | wasm/npm | node test/runtimes/run.mjs {deno|bun} all
 python: attacks | bindings/python | TWINDEX_STRESS=5 venv:python -m pytest --quiet tests/test_attacks.py
 python: a frozen program | . | rm -rf {target}/frozen && python3 -m venv {target}/venv-frozen && venv-frozen:python -m pip \

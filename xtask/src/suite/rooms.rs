@@ -233,6 +233,12 @@ wasm: npm ci of the test of the package | wasm/npm/test/package | npm ci
 wasm: npm run test:package | wasm/npm | npm run test:package
 ";
 
+const WASM_JCO: &str = "
+wasm: npm ci of jco | wasm/tests/node | npm ci
+wasm: the component through jco in Node | wasm/tests/node | \
+     TWINDEX_COMPONENT={target}/wasm32-unknown-unknown/release/twindex_component.wasm node --test
+";
+
 fn wasm(suite: &Suite) -> Vec<Job<'_>> {
     let module: Job<'_> = Box::new(|steps| {
         suite.wasm(steps)?;
@@ -275,6 +281,7 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
                         {target}/wasm32-unknown-unknown/release/twindex_component.wasm";
             suite.run("", &format!("{line} {} {{target}}/debug/twindex", tool.display()), &[], log)
         });
+        steps.rows(suite, WASM_JCO);
         Ok(())
     });
     vec![module, javascript, hosts]
