@@ -107,6 +107,7 @@ pub(crate) const FUNCTIONS: &[(&str, Native)] = &[
             "memory": counted.memory,
             "capacity": cache.capacity(),
             "maxEntries": cache.max_entries(),
+            "ttl": cache.default_ttl().map(|ttl| ttl.as_secs_f64() * 1000.0),
             "hits": counted.hits,
             "misses": counted.misses,
             "writes": counted.writes,
