@@ -1187,8 +1187,8 @@ impl Inner {
     }
 }
 
-/// Calls what is a caller's with each, also after a panic. The first panic then goes on, unless the thread unwinds already: another
-/// would end the process.
+/// Calls a function of the user's for each item, also after one call has panicked. At the end the first panic goes on, unless the
+/// thread unwinds already: a second one would end the process.
 fn call_all<T>(each: impl IntoIterator<Item = T>, mut call: impl FnMut(T)) {
     let mut panicked = None;
     for one in each {

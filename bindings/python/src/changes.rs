@@ -13,6 +13,7 @@ use twindex_durable::{ChangeSet, Effect, Position, TableChange, TableInfo};
 
 use crate::interrupts::wait_for;
 use crate::prelude::*;
+use crate::source::Source;
 use crate::table::Table;
 use crate::table::expiring::ExpiringTable;
 
@@ -349,28 +350,3 @@ impl Changes {
 }
 
 not_copied!(Changes, "a Changes cannot be pickled or copied; its position can");
-
-/// The file of a feed, and how far it was read.
-pub(crate) struct Source {
-    /// None once the feed or its store was closed: it has the file open.
-    pub(crate) changes: Option<twindex_durable::Changes>,
-    /// A batch that was read, but could not be shown.
-    pub(crate) held: Option<ChangeSet>,
-    /// Where to go on: behind what was given.
-    pub(crate) position: Position,
-}
-
-impl Source {
-    /// The source, for a thread that has let go of the interpreter or will not wait for it.
-    pub(crate) fn lock(source: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes the file, and frees what was read ahead.
-    pub(crate) fn end(source: &Mutex<Self>) {
-        let mut source = Self::lock(source);
-        let ended = (source.changes.take(), source.held.take());
-        drop(source);
-        drop(ended);
-    }
-}

@@ -3,12 +3,10 @@
 use std::collections::TryReserveError;
 use std::str::from_utf8;
 
-use twindex::Write;
 use twindex_codec::{decimal, int};
 
 use crate::buffer::Buffer;
 use crate::prelude::*;
-use crate::table::Table;
 
 /// So many pairs are read at a time, or as many as have so many bytes, and signals looked for in between.
 const READ_AT_ONCE: usize = 4096;
@@ -18,7 +16,7 @@ const BATCH_BYTES: usize = 64 << 20;
 
 /// What a column holds, and how a table stores it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Bytes,
     Text,
     Json,
@@ -47,7 +45,7 @@ impl Kind {
 }
 
 /// The kinds of a table's columns.
-fn kinds(codecs: &Codecs) -> Result<(Kind, Kind)> {
+pub(crate) fn kinds(codecs: &Codecs) -> Result<(Kind, Kind)> {
     let none = |of: &str, name: &str| {
         error::misuse(format!("{of} of the codec {name:?} have no type of Arrow: see them as \"bytes\""))
     };
@@ -155,7 +153,7 @@ fn broken() -> Failure {
 }
 
 /// Copies of buffers: others may write to them.
-fn copies(buffers: &[Bound<'_, PyAny>]) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn copies(buffers: &[Bound<'_, PyAny>]) -> Result<Vec<Vec<u8>>> {
     let copy = |object| match Buffer::of("column", object)? {
         Some(buffer) => buffer.copy(usize::MAX),
         None => Err(error::wrong_type("column", "a buffer", object)),
@@ -164,7 +162,12 @@ fn copies(buffers: &[Bound<'_, PyAny>]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The items of a column, as a table stores them.
-fn items<'a>(what: &str, kind: Kind, rows: usize, buffers: &'a [Vec<u8>]) -> Result<Vec<Encoded<'a>>> {
+pub(crate) fn items<'a>(
+    what: &str,
+    kind: Kind,
+    rows: usize,
+    buffers: &'a [Vec<u8>],
+) -> Result<Vec<Encoded<'a>>> {
     let mut items = with_room(rows)?;
     let numbers = |buffer: &'a [u8]| buffer.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes));
     match (kind, buffers) {
@@ -189,43 +192,4 @@ fn items<'a>(what: &str, kind: Kind, rows: usize, buffers: &'a [Vec<u8>]) -> Res
         _ => return Err(broken()),
     }
     Ok(items)
-}
-
-#[pymethods]
-impl Table {
-    /// Writes so many pairs, whose keys and values are in these buffers, as `_columns` gives them.
-    #[pyo3(signature = (rows, keys, values, /))]
-    fn _write_columns(
-        &self,
-        py: Python<'_>,
-        rows: usize,
-        keys: Vec<Bound<'_, PyAny>>,
-        values: Vec<Bound<'_, PyAny>>,
-    ) -> Result<()> {
-        let (of_keys, of_values) = kinds(self.seen_as())?;
-        let (keys, values) = (copies(&keys)?, copies(&values)?);
-        let keys = items("key", of_keys, rows, &keys)?;
-        let values = items("value", of_values, rows, &values)?;
-        if of_values == Kind::Json {
-            let mut interrupts = Interrupts::default();
-            for value in &values {
-                self.seen_as().values.decode(py, value.as_ref())?;
-                interrupts.item_of(py, value.len())?;
-            }
-        }
-        let mut pairs = with_room(rows)?;
-        pairs.extend(keys.into_iter().zip(values));
-        let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
-        self.in_turns(py, &pairs, bytes, |table, pairs| table.write_many(Write::Upsert, pairs)).map(drop)
-    }
-
-    /// Writes pairs in record batches, as `upsert_many` does batch by batch; returns how many.
-    ///
-    /// `data` is a table, a reader or a record batch of pyarrow, a data frame of polars or pandas, or whatever else Arrow's C
-    /// interface shows. Its columns are named "key" and "value", or are two, in this order. Strings go to "str" and "json"
-    /// codecs, where each "json" value is read to check it, bytes to "bytes", integers to "int". Needs the package pyarrow.
-    #[pyo3(signature = (data, /))]
-    fn from_arrow<'py>(slf: &Bound<'py, Self>, data: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        Ok(slf.py().import("twindex._arrow")?.getattr("from_arrow")?.call1((slf, data))?)
-    }
 }

@@ -1,14 +1,14 @@
-//! Files as a whole: opening, checking and recovering them, their paths, and the command-line tool.
+//! Files as a whole: opening, checking and recovering them, and the command-line tool.
 
 use std::ffi::OsString;
+
 use twindex_durable::{Options, Report};
 
 use crate::changes::{Changes, View};
+use crate::paths::path;
 use crate::prelude::*;
 use crate::progress::Telling;
 use crate::store::Store;
-use pyo3::exceptions::PyUnicodeEncodeError;
-use std::path::PathBuf;
 
 /// Opens the store in the file at `path`, or makes one.
 ///
@@ -163,30 +163,6 @@ fn report<'py>(py: Python<'py>, report: &Report) -> Result<Bound<'py, PyAny>> {
     Ok(reports
         .getattr("Report")?
         .call1((version, bytes, dump_bytes, log_bytes, records, dump_pairs, operations, damage, torn))?)
-}
-
-/// The path that a `str`, a `bytes` or an `os.PathLike` stands for, `None` for anything else.
-pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
-    let py = object.py();
-    let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
-    if !is_text && !object.hasattr("__fspath__")? {
-        return Ok(None);
-    }
-    // It leaves what is `str` as it is, and makes `str` of `bytes` as the system encodes names.
-    let text = py.import("os")?.call_method1("fsdecode", (object,))?;
-    let path = text.extract().map_err(|cause: PyErr| {
-        if !cause.is_instance_of::<PyUnicodeEncodeError>(py) {
-            return cause.into();
-        }
-        let message = format!("the path has no form in the system's encoding: {}", shown(object));
-        error::encoding(message).caused_by(py, cause)
-    });
-    path.map(Some)
-}
-
-/// The path of a file that has to be named.
-pub(crate) fn path(what: &str, object: &Bound<'_, PyAny>) -> Result<PathBuf> {
-    path_of(object)?.ok_or_else(|| error::wrong_type(what, "str, bytes or os.PathLike", object))
 }
 
 /// Runs `twindex` with these arguments, the program's name first: the exit code.

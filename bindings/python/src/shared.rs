@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use twindex_durable::{Durability, Store};
 
-use crate::changes::Source;
 use crate::prelude::*;
+use crate::source::Source;
 
 /// The engine's store, and whether it may still be used.
 pub(crate) struct Shared {

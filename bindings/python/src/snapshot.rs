@@ -7,14 +7,14 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyClass, PyClassInitializer};
 use twindex::IndexKind;
 
-use crate::cache::seconds_of;
 use crate::cursor::Cursor;
-use crate::files::path_of;
 use crate::interrupts::{dumped, wait_for};
+use crate::paths::path_of;
 use crate::prelude::*;
 use crate::shared::Ends;
 use crate::table::reads::{described, table_reads};
 use crate::table::{Named, Table};
+use crate::ttl::seconds_of;
 
 /// All tables of a store as they were at one moment, without half of a batch or a transaction. `Store.snapshot` makes one.
 ///

@@ -10,12 +10,12 @@ use twindex::{IndexKind, Swap, TableOptions, Write};
 use twindex_durable::{AnyTable, ExpiringPart};
 
 use crate::arguments::Given;
-use crate::cache::{Life, Ttl, seconds_of};
 use crate::prelude::*;
 use crate::table::Table;
 use crate::table::expiring::{Lends, lends};
 use crate::table::reads::{described, range_reads};
 use crate::table::verbs::table_changes;
+use crate::ttl::{Life, Ttl, seconds_of};
 use crate::verbs::{
     Engine, encode_amounts, encode_pairs, increments, key_reads, puts, shared_verbs, ttl_of, updates,
 };

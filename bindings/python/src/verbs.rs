@@ -404,7 +404,7 @@ macro_rules! ttl_of {
         None
     };
     ($ttl:ident) => {
-        $ttl.map(|crate::cache::Ttl(ttl)| ttl)
+        $ttl.map(|crate::ttl::Ttl(ttl)| ttl)
     };
 }
 
@@ -425,7 +425,7 @@ macro_rules! increments {
                 &self,
                 key: &Bound<'_, PyAny>,
                 #[pyo3(from_py_with = arguments::amount)] by: i64
-                $(, $ttl: Option<crate::cache::Ttl>)?
+                $(, $ttl: Option<crate::ttl::Ttl>)?
             ) -> Result<i64> {
                 self.codecs.values.check_decimal()?;
                 let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl_of!($($ttl)?));
@@ -439,7 +439,7 @@ macro_rules! increments {
             /// >>> hits.increment_many([("/", 1), ("/", 10)])
             /// [1, 11]
             #[pyo3(signature = (amounts, /$(, *, $ttl=None)?))]
-            fn increment_many(&self, amounts: &Bound<'_, PyAny>$(, $ttl: Option<crate::cache::Ttl>)?) -> Result<Sums> {
+            fn increment_many(&self, amounts: &Bound<'_, PyAny>$(, $ttl: Option<crate::ttl::Ttl>)?) -> Result<Sums> {
                 let (py, groups, ttl) = (amounts.py(), Groups::pairs("amounts", amounts)?, ttl_of!($($ttl)?));
                 let amounts = encode_amounts(py, &self.codecs, &groups)?;
                 let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
@@ -464,7 +464,7 @@ macro_rules! put {
                 &self,
                 key: &Bound<'_, PyAny>,
                 value: &Bound<'_, PyAny>
-                $(, $ttl: Option<crate::cache::Ttl>)?
+                $(, $ttl: Option<crate::ttl::Ttl>)?
             ) -> Result<bool> {
                 let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
                 let (key, value, ttl) = (keys.encode(key)?, values.encode(value)?, ttl_of!($($ttl)?));
@@ -475,7 +475,7 @@ macro_rules! put {
 
             $(#[$doc_of_many])*
             #[pyo3(signature = (pairs, /$(, *, $ttl=None)?))]
-            fn $many(&self, pairs: &Bound<'_, PyAny>$(, $ttl: Option<crate::cache::Ttl>)?) -> Result<Flags> {
+            fn $many(&self, pairs: &Bound<'_, PyAny>$(, $ttl: Option<crate::ttl::Ttl>)?) -> Result<Flags> {
                 let (groups, ttl) = (Groups::pairs("pairs", pairs)?, ttl_of!($($ttl)?));
                 self.write_many(pairs.py(), &groups, |own, pairs| {
                     Engine::write_many(own, twindex::Write::$write, pairs, ttl)

@@ -11,8 +11,8 @@ use twindex_cache::{Begun, Lead, Leader, Outcome, Waiter};
 use twindex_finalization::attach;
 
 use super::Cache;
-use super::options::Ttl;
 use crate::prelude::*;
+use crate::ttl::Ttl;
 
 /// What runs in a thread by turns: a greenlet, or where there are none the thread itself. Tasks count as one for all.
 type Fiber = usize;

@@ -11,8 +11,8 @@ use super::Cache;
 use super::listener::listen;
 use super::options::Arguments;
 use crate::buffer::Buffer;
-use crate::files::{path, path_of};
 use crate::interrupts::{Interruptible, dumped, wait_for};
+use crate::paths::{path, path_of};
 use crate::prelude::*;
 
 fn open(source: &Bound<'_, PyAny>) -> Result<Box<dyn Read + Send>> {

@@ -14,8 +14,6 @@ use self::options::Arguments;
 use self::pairs::Pairs;
 use crate::prelude::*;
 
-pub(crate) use self::options::{Life, Ttl, seconds_of};
-
 /// A mapping of bounded size for any objects that can be pickled: it drops pairs instead of refusing writes.
 ///
 /// >>> pages = Cache(max_entries=1000, ttl=60)

@@ -3,9 +3,10 @@
 use pyo3::{IntoPyObjectExt, intern};
 
 use super::Cache;
-use super::options::{Ttl, count, seconds_of};
+use super::options::count;
 use crate::arguments::Given;
 use crate::prelude::*;
+use crate::ttl::{Ttl, seconds_of};
 use crate::verbs::{
     Engine, encode_amounts, encode_pairs, increments, key_reads, mapping_reads, puts, shared_verbs, ttl_of,
     updates,

@@ -6,9 +6,9 @@ use twindex_durable::{ExpiringReads, ExpiringTable as Expiring, Result as Done};
 use super::verbs::table_changes;
 use super::{WORTH_LEAVING, table};
 use crate::arguments::Given;
-use crate::cache::{Life, Ttl, seconds_of};
 use crate::popitem::Popping;
 use crate::prelude::*;
+use crate::ttl::{Life, Ttl, seconds_of};
 use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, puts, shared_verbs, ttl_of, updates};
 
 /// A table whose pairs expire: a `Table` with times to live. `Store.table(name, expires=True)` makes one.

@@ -1,5 +1,6 @@
 //! The class `Table`.
 
+mod columns;
 pub(crate) mod expiring;
 pub(crate) mod reads;
 pub(crate) mod verbs;
