@@ -1,14 +1,14 @@
 /// <reference lib="esnext.disposable" />
-// What the typings of both npm packages share. The store that a table is of differs: each package adds it to `Table`.
+// Typings that the npm packages share. Each package adds its own store to `Table`.
 
 /** The kind of index of a table: `hash` finds single keys, `sorted` also scans keys in the order of their bytes. */
 export type Index = 'hash' | 'sorted'
 
 /**
- * How keys are seen:
+ * The codecs of keys:
  *
  * - `str`: strings.
- * - `bytes`: any view of bytes in; a copy out, a `Buffer` where there is one, as in Node. `view`: the same, always a `Uint8Array`.
+ * - `bytes`: takes any view of bytes; returns a copy, in Node a `Buffer`. `view`: the same, always a `Uint8Array`.
  * - `int`: safe integers; `bigint`: bigints of 64 bits. Both are the same 8 bytes, which order as the numbers do.
  * - `tuple`: arrays of `null`, strings, numbers, bigints, views of bytes and arrays, which order item by item.
  * - A codec of your own.
@@ -16,37 +16,41 @@ export type Index = 'hash' | 'sorted'
 export type KeyCodec = 'str' | 'bytes' | 'view' | 'int' | 'bigint' | 'tuple' | CustomCodec
 
 /**
- * How values are seen: `str`, `bytes` and `view` as keys are; `json` as whatever JSON can say; `msgpack` as whatever
- * MessagePack can say, where integers past `Number.MAX_SAFE_INTEGER` are bigints, bytes are a `Uint8Array`, and an
- * object whose keys are not all strings is a `Map`; `int` and `bigint` as decimal text, which is what `increment` adds
- * to; or a codec of your own.
+ * The codecs of values:
+ *
+ * - `str`, `bytes`, `view`: as for keys.
+ * - `json`: JSON values.
+ * - `msgpack`: MessagePack values. Integers past `Number.MAX_SAFE_INTEGER` are bigints, bytes are a `Uint8Array`, and an object
+ *   with keys other than strings is a `Map`.
+ * - `int`, `bigint`: decimal text, to which `increment` adds.
+ * - A codec of your own.
  */
 export type ValueCodec = 'str' | 'bytes' | 'view' | 'json' | 'msgpack' | 'int' | 'bigint' | CustomCodec
 
 /**
- * Two functions that turn what you have into what is stored, and back, and the name by which a table remembers them:
+ * A codec of your own: two functions that encode and decode, and the name that a table remembers:
  * `{ name: 'iso-date', encode: (date) => date.toJSON(), decode: (text) => new Date(text), format: 'str' }`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: any value has some codec
 export interface CustomCodec<In = any, Out = any> {
   name: string
   encode(value: In): string | ArrayBufferView
-  // biome-ignore lint/suspicious/noExplicitAny: it is what `format` says
+  // biome-ignore lint/suspicious/noExplicitAny: it depends on `format`
   decode(stored: any): Out
-  /** What `encode` makes and `decode` takes: `view` by default. */
+  /** The type that `encode` returns and `decode` takes: `view` by default. */
   format?: 'str' | 'bytes' | 'view' | undefined
 }
 
 /** An item of a key that is a tuple. Integers past `Number.MAX_SAFE_INTEGER` come out as bigints. */
 export type TupleItem = null | string | number | bigint | ArrayBufferView | readonly TupleItem[]
-/** What of a tuple comes out: views of bytes as copies. */
+/** An item of a tuple that you read: bytes are a copy. */
 export type TupleOutput = null | string | number | bigint | Uint8Array | TupleOutput[]
 
-/** An object of one of the host's own classes, as far as a program's typings know that. */
+/** An object of a class of the host, if the program's typings have that class. */
 export type Host<Name extends string, In = typeof globalThis> =
   In extends Record<Name, { prototype: infer T }> ? T : never
 
-/** A `Buffer` where there is one, as in Node. */
+/** A `Buffer` in Node. */
 export type BufferLike = [Host<'Buffer'>] extends [never] ? Uint8Array : Host<'Buffer'>
 
 interface Inputs {
@@ -76,24 +80,24 @@ interface Outputs {
 /** Any codec. */
 export type Codec = KeyCodec | ValueCodec
 
-/** What a table with this codec takes. */
+/** The type that a table with this codec takes. */
 export type Input<C extends Codec> = C extends keyof Inputs
   ? Inputs[C]
   : C extends CustomCodec<infer In, unknown>
     ? In
     : never
 
-/** What a table with this codec gives. */
+/** The type that a table with this codec returns. */
 export type Output<C extends Codec> = C extends keyof Outputs
   ? Outputs[C]
   : C extends CustomCodec<never, infer Out>
     ? Out
     : never
 
-/** What stands for no value: with `json`, `msgpack` and a codec of your own, only `undefined`, because there `null` is a value. */
+/** No value: `undefined` or `null`. With `json`, `msgpack` and a codec of your own `null` is a value, so only `undefined`. */
 export type None<C extends Codec> = C extends 'json' | 'msgpack' | CustomCodec ? undefined : undefined | null
 
-/** Why a call failed, the same names in every language. */
+/** Why a call failed. The codes are the same in every language. */
 export type ErrorCode =
   /** An argument of a wrong type. A `TypeError`. */
   | 'TWINDEX_TYPE'
@@ -119,21 +123,21 @@ export type ErrorCode =
   | 'TWINDEX_WRONG_INDEX'
   /** The table's keys or values have another codec, or one that this package does not know. */
   | 'TWINDEX_WRONG_CODEC'
-  /** The pairs of the table expire, and `expires` says that they do not, or the other way round. */
+  /** The option `expires` contradicts the table. */
   | 'TWINDEX_WRONG_EXPIRY'
   /** A codec's name that is not 1 to 255 bytes long. */
   | 'TWINDEX_CODEC_NAME'
   /** There is no such table, and `create` is false. */
   | 'TWINDEX_NO_TABLE'
-  /** A name that is neither `hash` nor `sorted`. */
+  /** An index that is neither `hash` nor `sorted`. */
   | 'TWINDEX_UNKNOWN_INDEX'
   /** The computation of a cache's value waits for that very value. */
   | 'TWINDEX_CIRCLE'
-  /** A cache has no bound, or one that cannot hold a pair. A `RangeError`. */
+  /** A cache without a limit, or with one that cannot hold a pair. A `RangeError`. */
   | 'TWINDEX_CAPACITY'
   /** A time of zero or less, or of more than a thousand years. A `RangeError`. */
   | 'TWINDEX_TTL'
-  /** A change of a pair does not fit into the cache. The pair is as it was. */
+  /** The changed pair does not fit into the cache. The old one stays. */
   | 'TWINDEX_NO_ROOM'
   /** The table was dropped. */
   | 'TWINDEX_TABLE_DROPPED'
@@ -149,27 +153,27 @@ export type ErrorCode =
   | 'TWINDEX_IO'
   /** Another process, tab or worker has the file open for writing, or this one has it with another durability. */
   | 'TWINDEX_IN_USE'
-  /** Writing to the disk failed, now or earlier: nothing more can be kept. Reads go on. */
+  /** Writing to the disk failed, now or earlier. All later writes are refused. Reads go on. */
   | 'TWINDEX_LOG_FAILED'
-  /** A write to a store that was opened for reading alone, or to a snapshot's table. */
+  /** A write to a store that was opened read-only, or to a table of a snapshot. */
   | 'TWINDEX_READ_ONLY'
   /** This kind of store or module, or a table in a transaction, cannot do that. */
   | 'TWINDEX_NOT_SUPPORTED'
   /** The call needs a file, and the store is in memory. */
   | 'TWINDEX_NO_FILE'
-  /** A name that is none of `none`, `everysec` and `always`. */
+  /** A durability other than `none`, `everysec` and `always`. */
   | 'TWINDEX_UNKNOWN_DURABILITY'
   /** A batch was given a table of another store. */
   | 'TWINDEX_FOREIGN_TABLE'
-  /** What a batch expected is not so. Nothing of it was done. */
+  /** A value is not what a batch expects. Nothing was written. */
   | 'TWINDEX_UNEXPECTED'
   /** The file no longer has the changes after a position: `oldest` is the oldest that it has. */
   | 'TWINDEX_POSITION_GONE'
   /** A file with durability `none` has no log, and so no positions and no changes. */
   | 'TWINDEX_NO_LOG'
-  /** A string that is no position of a store. */
+  /** A string that is not a position. */
   | 'TWINDEX_NOT_A_POSITION'
-  /** Nobody took the write in time: it was not done. */
+  /** No server, tab or worker took the write in time: it was not done. */
   | 'TWINDEX_UNAVAILABLE'
   /** A write was sent and no answer came: it may be done or not. */
   | 'TWINDEX_UNKNOWN_OUTCOME'
@@ -178,19 +182,19 @@ export type ErrorCode =
   /** A bug in Twindex. */
   | 'TWINDEX_BUG'
 
-/** The engine refused. Errors of arguments are a `TypeError` or a `RangeError` instead, and have a `code` too. */
+/** Any error but those of arguments, which are a `TypeError` or a `RangeError` with a `code`. */
 export class TwindexError extends Error {
   constructor(code: ErrorCode, message: string)
   readonly name: 'TwindexError'
   readonly code: ErrorCode
-  /** The file that it was about. */
+  /** The file. */
   readonly path?: string
   /** Of `TWINDEX_IN_USE`: the process that has the file. */
   readonly pid?: number
   /** Of `TWINDEX_POSITION_GONE`: the position of the call, and the oldest that the file has. */
   readonly position?: string
   readonly oldest?: string
-  /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */
+  /** Of `TWINDEX_CORRUPT`: the offset of the damage. */
   readonly offset?: number
 }
 
@@ -204,22 +208,22 @@ export interface TableOptions<
   K extends KeyCodec = KeyCodec,
   V extends ValueCodec = ValueCodec,
 > {
-  /** The index of a new table, `hash` by default. A table that is there keeps its own; another one is an error. */
+  /** The index of a new table, `hash` by default. For an existing table another index is an error. */
   index?: I | undefined
   /**
-   * How this handle sees keys. A table remembers its codecs: by default one that is there has its own, and a new one gets
-   * `str`. `bytes` and `view` show what is stored in any table; another codec than the table's is an error.
+   * The codec of the keys: by default the table's own, `str` for a new one. `bytes` and `view` return the stored bytes of any
+   * table; another codec than the table's is an error.
    */
   keys?: K | undefined
-  /** How this handle sees values, as `keys`. */
+  /** The codec of the values, as `keys`. */
   values?: V | undefined
-  /** Whether the pairs of a new table expire. A table that is there keeps its own; the other one is an error. */
+  /** Whether the pairs of a new table expire. For an existing table the opposite is an error. */
   expires?: boolean | undefined
   /** False: if there is no such table, the error is `TWINDEX_NO_TABLE`. */
   create?: boolean | undefined
 }
 
-/** A part of the keys in order. `prefix` stands alone; of `gt` and `gte`, and of `lt` and `lte`, there is at most one. */
+/** A range of keys. Use `prefix` alone, or at most one of `gt` and `gte`, and one of `lt` and `lte`. */
 export interface RangeOptions<K extends KeyCodec = 'str'> {
   gt?: Input<K> | undefined
   gte?: Input<K> | undefined
@@ -241,9 +245,9 @@ export interface Place {
   readonly bytes: number
 }
 
-/** What is in a file. */
+/** The contents of a file. */
 export interface Report {
-  /** The version of its format. */
+  /** The version of the format. */
   readonly version: number
   readonly bytes: number
   readonly dumpBytes: number
@@ -253,28 +257,28 @@ export interface Report {
   readonly dumpPairs: number
   /** Operations in the log. */
   readonly operations: number
-  /** What is damaged, from the start of the file to its end. */
+  /** The damaged places, in order. */
   readonly damage: readonly (Place & { readonly what: string })[]
-  /** What a power cut left unfinished: no damage. */
+  /** The incomplete last write that a crash left. It is not damage. */
   readonly torn: Place | undefined
 }
 
-/** Options of what reads a file that may come from a stranger. */
+/** Options for reading a file that may come from a stranger. */
 export interface CheckOptions {
   /**
-   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. By default 256 MiB, or
+   * The most bytes of memory that the contents may take; more is `TWINDEX_MEMORY_LIMIT`. By default 256 MiB, or
    * 32 bytes for each byte of the file if that is more.
    */
   memoryLimit?: number | null | undefined
 }
 
-/** What was saved of a damaged file. */
+/** The tables that `recover` saved. */
 export interface Recovery {
   readonly report: Report
   readonly tables: readonly { readonly name: string; readonly index: Index; readonly pairs: number }[]
 }
 
-/** The codec of values whose type the program knows: `store.table<User>('users', { values: 'json' })`. */
+/** The codec of values of a type of yours: `store.table<User>('users', { values: 'json' })`. */
 export type Typed<T> = CustomCodec<T, T>
 
 interface Tables<K extends KeyCodec, V extends ValueCodec> {
@@ -295,12 +299,12 @@ type Expiring<
 > = In extends keyof ExpiringTables<K, V> ? ExpiringTables<K, V>[In][I] : never
 type Sorted = { index: 'sorted' }
 type Expires = { expires: true }
-/** Options that name a codec whose values may be of a type that the program knows. */
+/** Options with a codec whose values may be of a type of yours. */
 type TypedOptions<I extends Index, K extends KeyCodec> = TableOptions<I, K, 'json' | 'msgpack'> & {
   values: 'json' | 'msgpack'
 }
 
-/** A table of a store, or of a snapshot or in a transaction, which create none. */
+/** Opens a table. A store creates it if it is missing; snapshots and transactions do not. */
 export interface OpenTable<In extends keyof Tables<KeyCodec, ValueCodec>> {
   <K extends KeyCodec = 'str', V extends ValueCodec = 'str', I extends Index = 'hash'>(
     name: string,
@@ -333,29 +337,29 @@ export interface BaseStore {
   /** Opens the table, or creates it. */
   table: OpenTable<'store'>
 
-  /** All tables as they are now, to read while others write. The store keeps what writes replace until you close it. */
+  /** All tables as they are now, to read while others write. Until you close it, the store keeps the values that writes replace. */
   snapshot(): Snapshot
 
   /**
-   * Runs `run`, then commits what it wrote with `tx`, all of it or nothing. If something that it read has changed meanwhile, `run`
-   * runs again, up to a thousand times; then the error is `TWINDEX_CONFLICT`. Returns what `run` returns, a promise if `run` is
-   * `async`. If `run` throws, nothing is written. Nothing is locked while it runs.
+   * Runs `run`, then commits its writes to the tables of `tx`, all or none. If a value that it read has changed meanwhile, it runs
+   * again, up to a thousand times; then the error is `TWINDEX_CONFLICT`. Returns the result of `run`, a promise if `run` is `async`.
+   * If `run` throws, nothing is written. Nothing is locked while it runs.
    *
-   * Begin no other transaction of the same store in `run`: that is `TWINDEX_IN_WRITE`. After `run` has waited, only Node can tell,
-   * and only if `run` is an `async` function.
+   * Do not begin another transaction of the same store in `run`: that is `TWINDEX_IN_WRITE`. After the first `await` only Node
+   * detects it, and only in an `async` function.
    */
   transaction<R>(run: (tx: Transaction) => R): R
 
   /** The names and indexes of all tables, by name. */
   tables(): [name: string, index: Index][]
 
-  /** Removes the table and its pairs; whether it was there. Handles of it find nothing from then on. */
+  /** Removes the table and its pairs. Returns whether there was one. Handles of it find nothing from then on. */
   dropTable(name: string): boolean
 
-  /** The bytes that the store holds. */
+  /** The bytes in memory. */
   readonly memory: number
 
-  /** The most bytes that it may hold. A store that holds more already keeps its pairs, and refuses to grow. */
+  /** The most bytes in memory. A store that already has more keeps its pairs, and refuses to grow. */
   get memoryLimit(): number | undefined
   set memoryLimit(limit: number | undefined | null)
 
@@ -363,7 +367,7 @@ export interface BaseStore {
   dump(): Promise<Uint8Array>
   dumpSync(): Uint8Array
 
-  /** Lets go of the store: from now on every use of it, its tables, cursors and iterators is `TWINDEX_CLOSED`. */
+  /** Closes the store: every later use of it, its tables, cursors and iterators is `TWINDEX_CLOSED`. */
   close(): Promise<void>
   closeSync(): void
   readonly closed: boolean
@@ -371,26 +375,26 @@ export interface BaseStore {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A function that `alter` calls returns it to remove the pair. */
+/** Return it from the function of `alter` to remove the pair. */
 export const DELETE: unique symbol
-/** A function that `alter` calls returns it to leave the pair as it is, or absent. */
+/** Return it from the function of `alter` to change nothing. */
 export const KEEP: unique symbol
 
 declare const codecs: unique symbol
 
 /** The reads of tables, tables of snapshots, and caches. */
 interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
-  /** For the compiler alone, which finds the codecs by it. */
+  /** For the type checker only. */
   readonly [codecs]?: { keys: K; values: V }
 
-  /** The names of the codecs that are remembered. */
+  /** The names of the codecs. */
   readonly codecs: { keys: string; values: string }
-  /** The number of pairs. In a cache an expired one counts until it is removed, though it is never returned. */
+  /** The number of pairs. Expired pairs count until they are removed. */
   readonly size: number
-  /** The bytes that it holds, and a cache all that it takes. */
+  /** The bytes in memory. */
   readonly memory: number
 
-  /** The key's value, `undefined` where it is absent. What you get is always a copy. */
+  /** A copy of the key's value, or `undefined`. */
   select(key: Input<K>): Output<V> | undefined
   contains(key: Input<K>): boolean
   selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
@@ -401,10 +405,9 @@ interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
   has(key: Input<K>): boolean
 
   /**
-   * Every pair, in the order of the keys where the index is sorted. It may be written to meanwhile. A pair that is there all the
-   * while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before or as after; unlike a
-   * `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of a block of up to 8 KiB,
-   * which stays in memory for as long as any of them.
+   * Iterates over all pairs, in a sorted table in the order of the keys. You may write meanwhile: a pair that is present throughout
+   * comes exactly once; one that changes comes as before or as after. Strings are parts of a block of up to 8 KiB, which stays in
+   * memory as long as any of them.
    */
   entries(): IterableIterator<[Output<K>, Output<V>]>
   keys(): IterableIterator<Output<K>>
@@ -415,54 +418,53 @@ interface ReadPairs<K extends KeyCodec, V extends ValueCodec> {
 
 /** The verbs that tables and caches share. */
 interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V> {
-  /** Removes the pair; whether it was there. */
+  /** Removes the pair. Returns whether the key was present. */
   delete(key: Input<K>): boolean
-  /** As all that ends in `Many`, it checks all arguments before the first write. */
+  /** Like all `Many` forms it checks all arguments before the first write. */
   deleteMany(keys: Iterable<Input<K>>): boolean[]
 
   /**
-   * Adds to the value, which is a decimal integer in ASCII, and returns the sum; an absent key counts as 0. A sum past
-   * `Number.MAX_SAFE_INTEGER` is exact where it is kept, and as a bigint; as a number it is rounded. A pair keeps the time at which
-   * it expires.
+   * Adds to the value, decimal text, and returns the sum. An absent key counts as 0. The stored sum is exact; returned as a number it
+   * is rounded past `Number.MAX_SAFE_INTEGER`, so pass a bigint there. A pair keeps its time to live.
    */
   increment(key: Input<K>, by?: number): number
   increment(key: Input<K>, by: bigint): bigint
 
   /**
-   * Gives the key a value, or removes it for none, where it has the expected value, or none; whether it did. With `json`
-   * and `msgpack` values are equal where what is stored is.
+   * Writes `value` if the key has the value `expected`. `undefined` is an absent value, so it also inserts and removes. Returns whether
+   * it took effect. `json` and `msgpack` values are compared by their stored bytes.
    */
   compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
 
   /**
-   * Replaces the value by what `change` makes of it: a new value, `DELETE` for none, or `KEEP` for what is there; whether
-   * that changed anything. A change that returns nothing is an error. Where another thread changes the value meanwhile,
-   * `change` is called again. A pair keeps the time at which it expires.
+   * Calls `change` with the value and writes the new one that it returns. `DELETE` removes the pair, `KEEP` changes nothing, returning
+   * nothing is an error. If another thread changes the value meanwhile, `change` is called again. Returns whether a pair was written or
+   * removed. A pair keeps its time to live.
    */
   alter(
     key: Input<K>,
     change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
   ): boolean
 
-  /** Removes all pairs. A cache tells no listener, and its counts go on. */
+  /** Removes all pairs. A cache calls no listener and keeps its statistics. */
   clear(): void
 }
 
-/** The verbs that tables have beyond these, in transactions too. */
+/** More verbs of tables, in transactions too. */
 interface Writes<K extends KeyCodec, V extends ValueCodec> {
   readonly name: string
   readonly index: Index
 
-  /** Adds the pair where the key is absent; whether it was. */
+  /** Writes the pair if the key is absent. Returns whether it was. */
   insert(key: Input<K>, value: Input<V>): boolean
-  /** Replaces the value where the key is present; whether it was. */
+  /** Replaces the value if the key is present. Returns whether it was. */
   replace(key: Input<K>, value: Input<V>): boolean
-  /** Gives the key this value, present or not: true. */
+  /** Writes the pair, whether the key is present or not. Returns true. */
   upsert(key: Input<K>, value: Input<V>): boolean
   /** As `upsert`; returns the table. */
   set(key: Input<K>, value: Input<V>): this
 
-  /** Removes the pair and returns its value, `undefined` where the key was absent. A value that cannot be decoded stays. */
+  /** Removes the pair and returns its value, `undefined` if the key was absent. A value that cannot be decoded stays. */
   take(key: Input<K>): Output<V> | undefined
 
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
@@ -483,16 +485,15 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   protected constructor()
 
   /**
-   * The changes that this process or instance makes from now on to keys that start with `prefix`, or to all keys, in the order in
-   * which each key changes. It needs no file. It sees writes of all threads, batches and transactions as a whole, and `clear` and
-   * `dropTable`.
+   * The changes that this process, in `twindex-wasm` this instance, makes from now on to keys that start with `prefix`, or to all
+   * keys. The changes of one key come in order; batches and transactions come whole. It needs no file.
    */
   watch(prefix?: Input<K> | undefined, options?: WatchOptions): Watch<K, V>
 }
 
 /** A table with a sorted index. On one with a hash index these calls fail with `TWINDEX_WRONG_INDEX`. */
 export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
-  /** A cursor before the first pair of the range, and after its last one, at once. */
+  /** A cursor: `scanAscNext` starts at the first pair of the range, `scanDescNext` at the last. */
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   /** The pairs of the range, in order or in reverse. */
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
@@ -504,34 +505,34 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   /** The pair with the least or the greatest key. */
   first(): [Output<K>, Output<V>] | undefined
   last(): [Output<K>, Output<V>] | undefined
-  /** Removes that pair and returns it. One that cannot be decoded stays. Each of several threads gets another pair. */
+  /** Removes that pair and returns it. A pair that cannot be decoded stays. Two threads never get the same pair. */
   popFirst(): [Output<K>, Output<V>] | undefined
   popLast(): [Output<K>, Output<V>] | undefined
-  /** Removes the pairs of the range, or all pairs; how many. It is no batch: others may see some gone and some not. */
+  /** Removes the pairs of the range, or all. Returns their number. Other threads may see it half done. */
   deleteRange(options?: RangeOptions<K>): number
-  /** Removes the pairs whose keys start with `prefix`; how many. */
+  /** Removes the pairs whose keys start with `prefix`. Returns their number. */
   deletePrefix(prefix: Input<K>): number
 }
 
 /**
- * A table whose pairs expire. Times are in milliseconds. Without a `ttl` a write is for ever, as with `Infinity`. Expired pairs are
- * absent for all verbs, though they count in `size` until they are removed. Batches refuse it.
+ * A table whose pairs expire. Times are in milliseconds. Without a `ttl`, or with `Infinity`, a pair lives for ever. Expired pairs are
+ * absent for all verbs, but count in `size` until they are removed. Batches refuse such a table.
  */
 export class ExpiringTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
   private constructor()
 
-  /** How many milliseconds the pair still lives: `Infinity` where it stays, `undefined` where it is absent. */
+  /** How many milliseconds the pair still lives: `Infinity` if it does not expire, `undefined` if it is absent. */
   ttl(key: Input<K>): number | undefined
-  /** Gives the pair so many milliseconds from now on; whether it was there. */
+  /** Gives the pair a new time to live. Returns whether the key was present. */
   touch(key: Input<K>, ttl?: number): boolean
-  /** Removes up to so many expired pairs, by default all; how many. Fewer than `limit` means that there are no more. */
+  /** Removes up to `limit` expired pairs, by default all. Returns their number; if it is less than `limit`, there are no more. */
   removeExpired(limit?: number): number
 
   insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   set(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): this
-  /** The `ttl` is that of a pair that is added. One that is there keeps its time, so this counts requests by the minute. */
+  /** `ttl` is for a pair that this adds; an existing pair keeps its own. So it can count the requests of a minute. */
   increment(key: Input<K>, by?: number, options?: CacheWriteOptions): number
   increment(key: Input<K>, by: bigint, options?: CacheWriteOptions): bigint
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
@@ -554,7 +555,7 @@ export interface SortedSnapshotTable<K extends KeyCodec = 'str', V extends Value
   extends SnapshotTable<K, V>,
     Pick<SortedTable<K, V>, 'cursor' | 'scan' | 'prefix' | 'first' | 'last'> {}
 
-/** A table whose pairs expire as a snapshot has it: with the pairs that had not expired when it was taken. */
+/** A table whose pairs expire, in a snapshot: the pairs that had not expired when it was taken. */
 export interface ExpiringSnapshotTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends SnapshotTable<K, V>,
     Pick<ExpiringTable<K, V>, 'ttl'> {}
@@ -562,25 +563,25 @@ export interface SortedExpiringSnapshotTable<K extends KeyCodec = 'str', V exten
   extends SortedSnapshotTable<K, V>,
     Pick<ExpiringTable<K, V>, 'ttl'> {}
 
-/** All tables of a store as they were at one moment, without half of a batch or a transaction. */
+/** All tables of a store as they were at one moment. It never shows half of a batch or a transaction. */
 export class Snapshot {
   private constructor()
 
   table: OpenTable<'snapshot'>
   /** The names and indexes of its tables. */
   tables(): [name: string, index: Index][]
-  /** Its place in the history of a store with a file: `changes(position)` gives exactly what came after the snapshot. */
+  /** Its place in the history of a store in a file: `changes(position)` has exactly the changes after the snapshot. */
   readonly position: string
   /** Whether it or its store was closed. */
   readonly closed: boolean
-  /** Frees the memory kept for it. From then on it, its tables, cursors and iterators are `TWINDEX_ENDED`. */
+  /** Frees the memory kept for it. Every later use of it, its tables, cursors and iterators is `TWINDEX_ENDED`. */
   close(): void
   [Symbol.dispose](): void
 }
 
 /**
- * A table in a transaction. Its reads see its writes at once, others after the commit. One with a hash index cannot be iterated:
- * any write to the table would be a conflict.
+ * A table in a transaction. It sees its own writes at once; others see them after the commit. A hash table cannot be iterated here,
+ * because any write to it would be a conflict.
  */
 export interface TransactionTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   extends Omit<Pairs<K, V>, 'size' | 'memory' | 'clear' | 'forEach' | Walks>,
@@ -616,15 +617,15 @@ export class Transaction {
   readonly closed: boolean
 }
 
-/** What bounds a cache, and its times, all in milliseconds. `Infinity` is for ever. */
+/** The limits and times of a cache. Times are in milliseconds, `Infinity` is for ever. */
 export interface CacheBounds {
-  /** The most bytes of memory that it takes, all that it needs for itself included. */
+  /** The most bytes of memory, the cache's own structures included. */
   capacity?: number | undefined
   /** The most pairs. A cache has this, a `capacity` or both. */
   maxEntries?: number | undefined
   /** As `maxEntries`, the name in lru-cache. */
   max?: number | undefined
-  /** How long a pair lives after its last write, unless that says otherwise. */
+  /** How long a pair lives after its last write. The `ttl` of a write comes first. */
   ttl?: number | undefined
   /** How long a pair lives after it was last written or read. It may go up to a sixty-fourth of this time early. */
   timeToIdle?: number | undefined
@@ -634,28 +635,28 @@ export interface CacheBounds {
 
 export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec>
   extends CacheBounds {
-  /** How this handle sees keys, `str` by default. */
+  /** The codec of the keys, `str` by default. */
   keys?: K | undefined
-  /** How this handle sees values, `str` by default. */
+  /** The codec of the values, `str` by default. */
   values?: V | undefined
-  /** What `fetch` calls for a value that is absent. */
+  /** The function that `fetch` calls for an absent value. */
   fetchMethod?: FetchMethod<K, V> | undefined
   /**
-   * Is called for each pair that was evicted or has expired, in the thread that made the cache: when a write of that thread has
-   * taken effect, else soon after. What it throws goes to the caller of that write, several errors as one `AggregateError`, once all
-   * pairs are told; else it is an uncaught exception.
+   * Called for each pair that was evicted or has expired, in the thread that made the cache: after a write of that thread before it
+   * returns, otherwise soon after. An exception goes to the caller of that write, several as one `AggregateError`; otherwise it is
+   * uncaught.
    */
   onEvict?: ((key: Output<K>, value: Output<V>, cause: EvictionCause) => void) | undefined
 }
 
-/** Why a pair was removed that nobody deleted: there was no room for all pairs, or its time was over. */
+/** Why a pair was removed: for lack of room, or because it expired. */
 export type EvictionCause = 'size' | 'expired'
 
-/** `options.ttl` is the time to live that the value will have; the method may set another. */
+/** `options.ttl` is the time to live of the new value; the method may change it. */
 export type FetchMethod<K extends KeyCodec, V extends ValueCodec> = (
   key: Input<K>,
   oldValue: Output<V> | undefined,
-  // biome-ignore lint/suspicious/noExplicitAny: whatever `fetch` was given
+  // biome-ignore lint/suspicious/noExplicitAny: the `context` of `fetch`
   how: { signal: Host<'AbortSignal'> | undefined; options: { ttl: number | undefined }; context: any },
 ) => Input<V> | undefined | Promise<Input<V> | undefined>
 
@@ -665,23 +666,23 @@ export interface CacheWriteOptions {
 }
 
 export interface CacheFetchOptions extends CacheWriteOptions {
-  /** Calls `fetchMethod` also where the key has a value. */
+  /** Calls `fetchMethod` even if the key has a value. */
   forceRefresh?: boolean | undefined
-  /** Is passed on to `fetchMethod`. */
+  /** Passed to `fetchMethod`. */
   signal?: Host<'AbortSignal'> | undefined
   context?: unknown
 }
 
-/** What a cache has counted since it was made. */
+/** Counts since the cache was made. */
 export interface CacheStats {
-  /** Look-ups that found a pair, and those that found none. `peek`, `has` and `ttl` do not count. */
+  /** Look-ups that found a pair, and those that did not. `peek`, `has` and `ttl` do not count. */
   hits: number
   misses: number
-  /** Pairs written, evicted because there was no room, and removed because their time was over. */
+  /** Pairs written, evicted for lack of room, and expired. */
   writes: number
   evictions: number
   expirations: number
-  /** Writes that were not kept, because the pair was too large. */
+  /** Writes of pairs that were too large. */
   rejected: number
 }
 
@@ -694,47 +695,47 @@ export interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
 export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   constructor(options: CacheOptions<K, V>)
 
-  /** The most bytes, `undefined` where only pairs are counted. */
+  /** The most bytes, `undefined` if only pairs are counted. */
   readonly capacity: number | undefined
-  /** The most pairs, `undefined` where only bytes are counted. */
+  /** The most pairs, `undefined` if only bytes are counted. */
   readonly maxEntries: number | undefined
   readonly max: number | undefined
   stats(): CacheStats
 
-  /** Gives the key a value, `undefined` to remove it; returns the cache. */
+  /** Writes the pair; `undefined` removes it. Returns the cache. */
   set(key: Input<K>, value: Input<V> | undefined, options?: CacheWriteOptions): this
-  /** As `get`, which is not counted as a use of the pair. */
+  /** As `get`, but not counted as a use of the pair. */
   peek(key: Input<K>): Output<V> | undefined
-  /** How many milliseconds the pair still lives: `Infinity` where it does not expire, `undefined` where it is absent. */
+  /** How many milliseconds the pair still lives: `Infinity` if it does not expire, `undefined` if it is absent. */
   ttl(key: Input<K>): number | undefined
-  /** The same, with 0 where it is absent, as in lru-cache. */
+  /** The same, with 0 if it is absent, as in lru-cache. */
   getRemainingTTL(key: Input<K>): number
   /** Gives the pair a new time to live in milliseconds, or the cache's `ttl`. Returns whether the key was present. */
   touch(key: Input<K>, ttl?: number): boolean
 
-  /** Adds the pair where the key is absent; whether it was. */
+  /** Writes the pair if the key is absent. Returns whether it was. */
   insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  /** Replaces the value where the key is present; whether it was. */
+  /** Replaces the value if the key is present. Returns whether it was. */
   replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
-  /** Gives the key this value, present or not; false where the pair is too large, and everything is as it was. */
+  /** Writes the pair, whether the key is present or not. Returns false, and changes nothing, if the pair is too large. */
   upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
   replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
 
-  /** Changes the capacity in bytes. What does not fit is evicted before this returns. */
+  /** Changes the capacity in bytes. Evicts the pairs that no longer fit before it returns. */
   shrinkTo(capacity: number): void
 
   /**
-   * The key's value, or else what `fetchMethod` makes, which is written. Other calls for the same key wait for that computation, in
-   * all threads that share the cache. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value
-   * whose key is written or deleted meanwhile, nor one that is too large. A call whose signal aborts rejects, and what it began
+   * The key's value. If it is absent, calls `fetchMethod` and caches its result. Other calls for the same key wait for that
+   * computation, in all threads that share the cache; its error reaches all of them. Not cached are errors, `undefined`, values that
+   * are too large, and values whose key is written or deleted meanwhile. If the signal aborts, this call rejects; the computation
    * goes on.
    */
   fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
   /**
-   * The same, with what makes the value given here. One that asks for its own key fails with `TWINDEX_CIRCLE`; in `twindex-wasm` it
-   * waits for ever if it asks after its first `await`.
+   * The same with the function of this call. A computation that waits for its own key fails with `TWINDEX_CIRCLE`; in `twindex-wasm`
+   * it waits for ever if it asks after its first `await`.
    */
   getOrCompute(
     key: Input<K>,
@@ -743,14 +744,14 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   ): Promise<Output<V> | Input<V>>
 }
 
-/** A position in a sorted table: on the pair that it returned last. It holds no lock, and sees what was written before a call. */
+/** A position in a sorted table: on the pair that it returned last. It holds no lock, and each call sees all earlier writes. */
 export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   private constructor()
 
   readonly table: SortedTable<K, V>
-  /** Moves right before the first pair from this key on: the next step up returns that pair, the next step down the one before. */
+  /** Moves just before the first pair at or after this key: the next step up returns that pair, the next step down the one before. */
   seek(key: Input<K>): void
-  /** The key of the pair that it is on, `undefined` before the first step; and the value that this key has now. */
+  /** The key of the pair that it is on, `undefined` before the first step; and the current value of this key. */
   readonly key: Output<K> | undefined
   readonly value: Output<V> | undefined
   /** Moves to the next pair up and returns it; at the end it stays, and returns `undefined`. */
@@ -764,15 +765,15 @@ export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
 }
 
 export interface WatchOptions {
-  /** The most changes that it holds for you: by default 16,384. Changes beyond are counted, and come as `lost`. */
+  /** The most unread changes that it holds: by default 16,384. More are counted, and come as `lost`. */
   maxChanges?: number | undefined
   /** The most bytes of these changes: by default 16 MiB. */
   capacity?: number | undefined
-  /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
+  /** Ends the iteration when it aborts: a call that waits then rejects with the signal's reason. */
   signal?: Host<'AbortSignal'> | undefined
 }
 
-/** A change of a watch, as a `Change`. After `lost`, which counts the missing changes, read the table anew. */
+/** A change of a watch. `lost` counts the changes that are missing here: read the table again. */
 export type Watched<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> = { readonly table: string } & (
   | { readonly kind: 'put'; readonly key: Output<K>; readonly value: Output<V>; readonly expires?: number }
   | { readonly kind: 'delete'; readonly key: Output<K> }
@@ -786,15 +787,15 @@ export class Watch<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
 {
   private constructor()
 
-  /** The table that it is of; `undefined` once it ended. */
+  /** Its table; `undefined` after its end. */
   readonly table: Table<K, V> | undefined
-  /** The next change; waits for it. */
+  /** Waits for the next change. */
   next(): Promise<IteratorResult<Watched<K, V>, undefined>>
-  /** The next change if it is there already, or `undefined`. */
+  /** The next change, or `undefined` if there is none yet. */
   poll(): Watched<K, V> | undefined
-  /** The next change, or `undefined` if none comes within this many milliseconds. */
+  /** Waits for the next change, up to this many milliseconds; then `undefined`. */
   wait(timeout?: number): Promise<Watched<K, V> | undefined>
-  /** Ends the iteration, and the calls that wait. */
+  /** Ends the iteration and the calls that wait. */
   close(): void
   return(value?: unknown): Promise<IteratorResult<Watched<K, V>, undefined>>
   [Symbol.asyncIterator](): this

@@ -52,7 +52,7 @@ interface Opening<K extends KeyCodec, V extends ValueCodec> {
 
 /** Times are in milliseconds. */
 export interface ConnectOptions {
-  /** What every key in the servers begins with: `tw` by default. */
+  /** The start of every key in the servers: `tw` by default. */
   namespace?: string
   /** Caches up to this many bytes of pairs in this process; the servers invalidate them. */
   nearCache?: number
@@ -61,19 +61,19 @@ export interface ConnectOptions {
   /** How long a server may take for a command: 2,000 by default. */
   timeout?: number
   connectTimeout?: number
-  /** How long a command is tried that no server has taken yet: 15,000 by default. */
+  /** How long a command that no server has accepted is retried: 15,000 by default. */
   patience?: number
-  /** How soon this client learns of a table that another one dropped: 1,000 by default. */
+  /** How soon this client notices a table that another client dropped: 1,000 by default. */
   catalogueAge?: number
-  /** How many partitions a new sorted table gets: 16 by default. */
+  /** The partitions of a new sorted table: 16 by default. */
   partitions?: number
   /**
-   * How many replicas of its master a write waits for: none by default. Where fewer have it in time, the write is done and
-   * the error is `TWINDEX_NOT_REPLICATED`.
+   * How many replicas must have a write before it returns: 0 by default. If fewer have it in time, the write is done and the error
+   * is `TWINDEX_NOT_REPLICATED`.
    */
   replicas?: number
   /**
-   * Where a server is reached that announces another address, as behind Docker or NAT, such as
+   * Addresses in place of those that servers announce, as with Docker or NAT:
    * `{ '172.17.0.2:6379': 'localhost:7000' }`. A host alone stands for all its ports.
    */
   addresses?: Record<string, string>
@@ -95,7 +95,7 @@ export interface NearStats {
   emptied: number
   pairs: number
   bytes: number
-  /** How many servers are listened to, and how many partitions of sorted tables. */
+  /** The servers, and the partitions of sorted tables, whose invalidations arrive. */
   servers: number
   channels: number
 }
@@ -103,25 +103,25 @@ export interface NearStats {
 /** Connects to the servers that a URL names, such as `redis://host:7000,other:7000`; `rediss://` is TLS. */
 export function connect(url: string, options?: ConnectOptions): Promise<Store>
 
-/** The servers, or the package, refused; `code` says why. */
+/** An error of the servers or of the package. */
 export class TwindexError extends Error {
   readonly code: string
   /**
-   * Of `TWINDEX_PARTLY_DONE`: what each item of a `Many` form answered, or an error. An item with an error is not written, but
-   * for `TWINDEX_UNKNOWN_OUTCOME` and `TWINDEX_NOT_REPLICATED`.
+   * Of `TWINDEX_PARTLY_DONE`: the result or the error of each item of a `Many` form. An item with an error is not written, except
+   * with `TWINDEX_UNKNOWN_OUTCOME` (perhaps) and `TWINDEX_NOT_REPLICATED` (it is).
    */
   readonly outcomes?: (boolean | number | bigint | TwindexError)[]
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever its codecs
+// biome-ignore lint/suspicious/noExplicitAny: any codecs
 type AnyTable = Table<any, any>
 type KeyOf<T> = T extends Table<infer K, infer _> ? Input<K> : never
 type ValueOf<T> = T extends Table<infer _, infer V> ? Input<V> : never
 
 /**
- * Writes that are done together in one slot of the cluster, all or none. The keys of hash tables lie in one slot where they
- * have the same text in braces, as `{ada}name` and `{ada}mail` do. A sorted table made with one partition lies in one. One
- * server that is no cluster does any batch.
+ * Writes that are done together, all or none. All keys must lie in one slot of the cluster: keys of hash tables do if they have the
+ * same text in braces, such as `{ada}name` and `{ada}mail`, and so does a sorted table with one partition. A single server does any
+ * batch.
  */
 export class Batch {
   private constructor()
@@ -132,9 +132,9 @@ export class Batch {
   upsert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
   delete<T extends AnyTable>(table: T, key: KeyOf<T>): this
   increment<T extends AnyTable>(table: T, key: KeyOf<T>, by?: number | bigint): this
-  /** Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. */
+  /** Makes `commit` fail, and write nothing, unless the key has this value then, or is absent for `undefined`. */
   expect<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T> | undefined): this
-  /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
+  /** Does all writes in order. If one fails, none is done. Returns whether each took effect. Ends the batch. */
   commit(): Promise<boolean[]>
 }
 
@@ -144,9 +144,9 @@ export class Store {
   table: OpenTable<'cluster'>
   tables(): Promise<[name: string, index: Index][]>
   dropTable(name: string): Promise<boolean>
-  /** A batch of writes that are done all or not at all, to be filled and committed. */
+  /** A batch of writes: all are done or none. Fill it, then `commit` it. */
   batch(): Batch
-  /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
+  /** Commits the batch when `fill` returns, drops it if `fill` throws. Returns whether each write took effect. */
   batch(fill: (batch: Batch) => void | Promise<void>): Promise<boolean[]>
   readonly nearStats: NearStats | undefined
   close(): Promise<void>
@@ -163,14 +163,14 @@ export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
 
 declare const codecs: unique symbol
 
-/** What the function of `alter` returns. */
+/** The result of the function of `alter`. */
 type Changed<V extends ValueCodec> = Input<V> | typeof DELETE | typeof KEEP
 
 export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   implements AsyncIterable<[Output<K>, Output<V>]>
 {
   private constructor()
-  /** For the compiler alone, which finds the codecs by it. */
+  /** For the type checker only. */
   readonly [codecs]?: { keys: K; values: V }
   readonly name: string
   readonly index: Index
@@ -183,7 +183,7 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
   deleteMany(keys: Iterable<Input<K>>): Promise<boolean[]>
-  /** Adds to a decimal integer. The sum is of the amount's type; as a number, one past `Number.MAX_SAFE_INTEGER` is rounded. */
+  /** Adds to decimal text. The sum has the amount's type; as a number it is rounded past `Number.MAX_SAFE_INTEGER`. */
   increment(key: Input<K>, by?: number): Promise<number>
   increment(key: Input<K>, by: bigint): Promise<bigint>
   incrementMany(amounts: Iterable<readonly [Input<K>, number]>): Promise<number[]>
@@ -192,7 +192,7 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   compareAndSwapMany(
     swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>,
   ): Promise<boolean[]>
-  /** The function is called again where another client writes the pair in between. */
+  /** The function is called again if another client writes the pair in between. */
   alter(
     key: Input<K>,
     change: (value: Output<V> | undefined) => Changed<V> | Promise<Changed<V>>,
@@ -202,9 +202,9 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
   selectMany(keys: Iterable<Input<K>>): Promise<(Output<V> | undefined)[]>
   contains(key: Input<K>): Promise<boolean>
   containsMany(keys: Iterable<Input<K>>): Promise<boolean[]>
-  /** How many pairs there are. A hash table walks over all keys of all servers for it. */
+  /** The number of pairs. For a hash table it walks over all keys of all servers. */
   readonly size: Promise<number>
-  /** In milliseconds; `Infinity` where the pair does not expire. */
+  /** In milliseconds; `Infinity` if the pair does not expire. */
   ttl(key: Input<K>): Promise<number | undefined>
   touch(key: Input<K>, ttl: number | undefined): Promise<boolean>
   [Symbol.asyncIterator](): AsyncGenerator<[Output<K>, Output<V>], void, undefined>

@@ -1,12 +1,12 @@
 import type { CacheBounds } from 'twindex'
 
-/** `ttl` is how long a session is kept whose cookie has no end, by default a day. */
+/** `ttl` is the life of a session whose cookie ends with the browser: a day by default. */
 export interface TwindexSessionOptions extends CacheBounds {
-  /** The name by which all threads have one cache. */
+  /** All threads that pass this name share one cache. */
   shared?: string | undefined
 }
 
-/** The class of stores over what express-session exports: `new (sessionStore(session))({ capacity: 64e6 })`. */
+/** The class of stores for express-session: `new (sessionStore(session))({ capacity: 64e6 })`. */
 export function sessionStore<Base>(session: {
   Store: abstract new (options?: never) => Base
 }): new (

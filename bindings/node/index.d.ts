@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 /**
- * An in-memory key-value engine with two kinds of index that lives inside the program that uses it.
+ * A key-value engine in your program's memory, with hash and sorted tables.
  *
  * ```js
  * import { Store } from 'twindex'
@@ -30,11 +30,11 @@ export * from './lib/shared/types.js'
 
 declare module './lib/shared/types.js' {
   interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-    /** The store that it is of. */
+    /** Its store. */
     readonly store: Store
   }
   interface WatchOptions {
-    /** Whether waiting for changes keeps the process alive: by default it does. */
+    /** Whether waiting for changes keeps the process alive; true by default. */
     ref?: boolean | undefined
   }
   interface Snapshot {
@@ -42,25 +42,25 @@ declare module './lib/shared/types.js' {
   }
   interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec> {
     /**
-     * Gives all threads of the process that name it one cache. The first one makes it; others give the same options or leave them
-     * out. It lasts until the last of them is collected.
+     * All threads of the process that pass this name share one cache. The first makes it; the others pass the same options, or none.
+     * It lasts until the last thread has released it.
      */
     shared?: string | undefined
   }
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The name by which threads share it. */
     readonly shared: string | undefined
-    /** The cache as bytes, with its options and the times that its pairs still live: what `Cache.load` takes. */
+    /** The cache as bytes for `Cache.load`, with its options and the times that its pairs still live. */
     dump(options?: SignalOptions): Promise<Buffer>
     dumpSync(): Buffer
-    /** Writes the same to a file, which is replaced in one step. */
+    /** Writes these bytes to a file, which is replaced in one step. */
     save(path: string | URL, options?: SignalOptions): Promise<void>
     saveSync(path: string | URL): void
   }
   namespace Cache {
     /**
-     * A cache from the file that `save` wrote, or from the bytes of `dump`. Options that are left out are those that were saved.
-     * A smaller cache evicts as it is filled. Pairs that expired meanwhile are left out.
+     * Loads a cache from a file of `save` or the bytes of `dump`. Options replace the saved ones. A smaller cache evicts while it
+     * loads. Pairs that expired meanwhile are not loaded.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView | string | URL,
@@ -74,10 +74,10 @@ declare module './lib/shared/types.js' {
 }
 
 /**
- * When a change reaches the disk: when `save` or `close` is called; within a second; before the write returns.
+ * When a change reaches the disk: with `save` or `close`; within two seconds; before the write returns.
  *
- * With `always`, each write and each `commit` blocks the thread until the disk has it. To wait without blocking, take `everysec`
- * and `await store.flush()` after the writes: one call for all of them.
+ * With `always` each write and each `commit` blocks the thread until the disk has it. To wait without blocking, use `everysec` and one
+ * `await store.flush()` after the writes.
  */
 export type Durability = 'none' | 'everysec' | 'always'
 
@@ -85,57 +85,57 @@ export interface OpenOptions {
   /** `everysec` by default. */
   durability?: Durability | undefined
   /**
-   * For reading alone: takes no lock, and sees the file as it is now. Others may write to it meanwhile: `Store.refresh` and
-   * `Store.follow` show what they wrote. All threads that open a file so share one store.
+   * Opens the file read-only, without a lock, as it is now. `refresh` and `follow` read what its writer adds. All threads that open a
+   * file read-only share one store.
    */
   readOnly?: boolean | undefined
-  /** Fails where the file is not there, instead of making one. */
+  /** Fails if there is no file, instead of creating one. */
   existing?: boolean | undefined
-  /** The most bytes that the store may hold in memory. A file with more is refused. */
+  /** The most bytes in memory. A file that needs more is refused. */
   memoryLimit?: number | null | undefined
 }
 
 export interface SignalOptions {
-  /** Rejects the promise once it aborts. Work that has begun goes on. */
+  /** Rejects the promise when it aborts. Work that has begun goes on. */
   signal?: AbortSignal | undefined
 }
 
 export interface Progress {
-  /** Pairs, and operations of a log, that have been done. */
+  /** Pairs, and operations of the log, done so far. */
   pairs: number
-  /** Bytes of the file that have been done. */
+  /** Bytes of the file done so far. */
   bytes: number
 }
 
 export interface LaterOptions extends SignalOptions {
-  /** Gets the progress now and then, and at the end. An exception from it rejects the promise. */
+  /** Called several times a second, and at the end. An exception from it rejects the promise. */
   progress?: ((progress: Progress) => void) | undefined
 }
 
 /**
- * Opens the store in the file at `path`, or makes one. One process at a time may write to a file; all threads of it that
- * open the same path get the same store, which has one durability.
+ * Opens the store in the file at `path`, or creates it. One process at a time may write to a file; all its threads that open the same
+ * path share one store and pass the same durability.
  *
- * Fails with `TWINDEX_IN_USE` where another process has it, `TWINDEX_CORRUPT` where it is damaged, and `TWINDEX_IO`. What a power
- * cut left unfinished is cut off: see `Store.torn`.
+ * Fails with `TWINDEX_IN_USE` if another process has it open for writing, with `TWINDEX_CORRUPT` if it is damaged, and with
+ * `TWINDEX_IO`. An incomplete last write is discarded: see `Store.torn`.
  */
 export function open(path: string | URL, options?: OpenOptions & LaterOptions): Promise<Store>
 export function openSync(path: string | URL, options?: OpenOptions): Store
 
-// @ts-ignore: any type where the package is not there
+// @ts-ignore: `any` without the package
 type Cluster = typeof import('@twindex/cluster')
 
 /**
- * Connects to a Valkey or Redis Cluster, or to one server: the same tables, their verbs as promises. This needs the package
- * `@twindex/cluster`, which has the types of the options and of the store.
+ * Connects to a Valkey or Redis Cluster, or to one server: the same tables, with verbs that return promises. Needs the package
+ * `@twindex/cluster`, which documents the options.
  */
 export function connect(...given: Parameters<Cluster['connect']>): ReturnType<Cluster['connect']>
 
-/** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
+/** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` if it is not a store's file. */
 export function check(path: string | URL, options?: CheckOptions & LaterOptions): Promise<Report>
 export function checkSync(path: string | URL, options?: CheckOptions): Report
 
-/** Writes what can be saved of a damaged file to a new one, which must not be there yet. The old one is left as it is. */
+/** Writes what can be saved of a damaged file to the new file `target`. The old one stays unchanged. */
 export function recover(
   path: string | URL,
   target: string | URL,
@@ -144,19 +144,19 @@ export function recover(
 export function recoverSync(path: string | URL, target: string | URL, options?: CheckOptions): Recovery
 
 export interface ChangesOptions {
-  /** The changes of these tables alone, with keys and values as these handles have them. */
+  /** Only the changes of these tables, with the codecs of these handles. */
   tables?: Iterable<AnyTable> | undefined
   /** Keys and values as bytes, whatever the tables' codecs. */
   raw?: boolean | undefined
   /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** Whether waiting for changes keeps the process alive: by default it does. */
+  /** Whether waiting for changes keeps the process alive; true by default. */
   ref?: boolean | undefined
 }
 
 /**
- * What came of a change of a table. To do it again changes nothing. Keys and values are as the table's codecs show them; a codec
- * of your own is found by the option `tables`. `expires` is when a pair expires, if it does: as of `Date.now()`.
+ * A change of a table. Applying it twice is harmless. Keys and values are decoded by the table's codecs; for a codec of your own
+ * pass the option `tables`. `expires` is when the pair expires, in milliseconds since 1970.
  */
 export type Change = { readonly table: string } & (
   | { readonly kind: 'put'; readonly key: unknown; readonly value: unknown; readonly expires?: number }
@@ -169,9 +169,9 @@ export type Change = { readonly table: string } & (
   | { readonly kind: 'drop' | 'clear' }
 )
 
-/** Changes that were made together: all of them, or none after a crash. */
+/** Changes that were made together. After a crash the file has all of them or none. */
 export interface ChangeSet {
-  /** The position behind them: where to go on. */
+  /** The position after them, to continue from. */
   readonly position: string
   readonly changes: readonly Change[]
 }
@@ -182,15 +182,15 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
 
   /** The position after the last batch; `undefined` before the first batch of a file that is read from its start. */
   readonly position: string | undefined
-  /** The store that it is of; `undefined` once it ended. */
+  /** Its store; `undefined` after its end. */
   readonly store: Store | undefined
-  /** The next batch; waits for it. */
+  /** Waits for the next batch. */
   next(): Promise<IteratorResult<ChangeSet, undefined>>
-  /** The next batch if it is there already, or `undefined`. */
+  /** The next batch, or `undefined` if there is none yet. */
   poll(): Promise<ChangeSet | undefined>
-  /** The next batch, or `undefined` if none comes within this many milliseconds. */
+  /** Waits for the next batch, up to this many milliseconds; then `undefined`. */
   wait(timeout?: number): Promise<ChangeSet | undefined>
-  /** Ends the iteration, and the calls that wait. */
+  /** Ends the iteration and the calls that wait. */
   close(): void
   return(value?: unknown): Promise<IteratorResult<ChangeSet, undefined>>
   [Symbol.asyncIterator](): this
@@ -198,14 +198,13 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
 }
 
 /**
- * The changes of the store in a file, behind a position or all that its log has, without the memory of a store: see
- * `Store.changes`.
+ * The changes of a store's file after a position, or all that its log has, without loading the store: see `Store.changes`.
  */
 export function changes(path: string | URL, position?: string | undefined, options?: ChangesOptions): Changes
 
-/** What happened to a store's file in the background. */
+/** A background event of a store's file. */
 export interface Warning {
-  /** What happened; `log_failed` is an `error`: nothing can be written any more. */
+  /** `log_failed` is an `error`: nothing can be written any more. */
   readonly event:
     | 'log_failed'
     | 'log_full'
@@ -219,36 +218,35 @@ export interface Warning {
   readonly path: string
 }
 
-/** Figures of a store and its file. */
+/** Statistics of a store and its file. */
 export interface Stats {
   tables: number
   pairs: number
   /** Bytes in memory. */
   memory: number
-  /** Open snapshots, the bytes that are kept for them alone, and transactions that have not ended, of all threads. */
+  /** Of all threads: open snapshots, the bytes kept for them, and transactions that have not ended. */
   snapshots: number
   keptBytes: number
   transactions: number
-  /** Bytes of the file's dump, and of the log behind it. */
+  /** Bytes of the file's dump, and of the log after it. */
   dumpBytes: number
   logBytes: number
-  /** The bytes of these that are not yet on disk, and for how many milliseconds the oldest of them. */
+  /** The bytes not on disk yet, and the age of the oldest in milliseconds. */
   unsyncedBytes: number
   unsyncedFor: number | undefined
-  /** How often the log was put on disk since the store was opened, and when it was last. */
+  /** How often the log was synced since the store was opened, and when last. */
   syncs: number
   lastSync: Date | undefined
-  /** How often the file was written anew, and whether it is being. */
+  /** How often the file was compacted, and whether it is now. */
   compactions: number
   compacting: boolean
-  /** Why the last compaction in the background failed, and why writes fail, if they do. */
+  /** Why the last background compaction failed, and why writes fail. */
   compactionError: string | undefined
   logError: string | undefined
-  /** Where the last change is in the store's history, if the file has a log. */
+  /** The position of the last change, if the file has a log. */
   position: string | undefined
   /**
-   * Of a store that was opened with `readOnly`: the bytes of the file that were not read yet, as of the last refresh; when all
-   * were read; why `follow` fails, if it does.
+   * With `readOnly`: the bytes of the file not read yet, as of the last refresh; when all were read; why `follow` fails.
    */
   behindBytes: number
   refreshed: Date | undefined
@@ -256,104 +254,100 @@ export interface Stats {
 }
 
 export interface StoreOptions extends BaseOptions {
-  /** Opens the process's store of this name: one store for all threads that open it. It lasts until the last lets go. */
+  /** All threads of the process that pass this name share one store. It lasts until the last thread has released it. */
   shared?: string | undefined
-  /** The most bytes that the store may hold. On a store that is open already it replaces the limit. */
+  /** The most bytes in memory. If the shared store exists already, this replaces its limit. */
   memoryLimit?: number | null | undefined
 }
 
-/** A set of named tables, in memory, or also in a file where `open` made it. */
+/** A set of named tables, in memory or, from `open`, in a file. */
 export interface Store extends BaseStore {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
 export class Store {
   constructor(options?: StoreOptions)
 
-  /** A store from the bytes that `dump` gave, or from the file that `save` wrote. */
+  /** A store in memory from the bytes of `dump` or a file of `save`. */
   static load(source: ArrayBufferView | string | URL, options?: BaseOptions & LaterOptions): Promise<Store>
   static loadSync(source: ArrayBufferView | string | URL, options?: BaseOptions): Store
 
-  /** A batch of writes that are done all or not at all, to be filled and committed. */
+  /** A batch of writes: all are done or none. Fill it, then `commit` it. */
   batch(): Batch
-  /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
+  /** Commits the batch when `fill` returns, drops it if `fill` throws. Returns whether each write took effect. */
   batch(fill: (batch: Batch) => void): boolean[]
 
   /** The whole store as bytes. */
   dump(options?: SignalOptions): Promise<Buffer>
   dumpSync(): Buffer
 
-  /** The store's file; `undefined` in memory alone. */
+  /** The store's file; `undefined` for a store in memory. */
   readonly path: string | undefined
   readonly durability: Durability
   readonly readOnly: boolean
-  /** The incomplete last write that was cut off when the file was opened after a crash. */
+  /** The incomplete last write that was discarded when the file was opened. */
   readonly torn: Place | undefined
   stats(): Stats
 
   /**
-   * Reads what another process wrote to the file since, where this store was opened with `readOnly`: how many batches of changes
-   * that were. A store that is open for writing has all of them already.
+   * With `readOnly`: reads the changes that another process has written since. Returns the number of batches.
    *
-   * Tables go on working, over compactions too and when the file is replaced. When it is done, no batch is there in part; while
-   * it is at work, reads may see a part of one.
+   * Open tables go on working, also when the file is compacted or replaced. Until it is done, reads may see a part of a batch.
    */
   refresh(options?: SignalOptions): Promise<number>
   refreshSync(): number
   /**
-   * Keeps up by itself from now on, for all threads that have this file open with `readOnly`: a thread refreshes it every 1 to
-   * 32 ms. Resolves once what is there is read. What goes wrong later is in `stats().followError`, and it tries again.
+   * With `readOnly`: starts a thread that refreshes the store every 1 to 32 ms, for all threads that have it open. Resolves after the
+   * first time. Later errors are in `stats().followError`, and it tries again.
    */
   follow(options?: SignalOptions): Promise<void>
   followSync(): void
   /**
-   * Where the store's last change is in its history: what to give to `changes` later. `TWINDEX_NO_LOG` where its durability is
-   * `none`, `TWINDEX_NO_FILE` in memory alone.
+   * The position of the store's last change, for `changes`. `TWINDEX_NO_LOG` if the durability is `none`, `TWINDEX_NO_FILE` for a store
+   * in memory.
    */
   readonly position: string
   /**
-   * The changes behind a position, or behind where the store is now, in the order of its log: those that are there already, then
-   * those to come. They are read from the file, so a store that was opened with `readOnly` in another process gives them as well.
+   * The changes after a position, by default from now on, in the order of the log. They are read from the file, so a read-only store
+   * in another process has them too.
    *
-   * The first batch is `TWINDEX_POSITION_GONE` where the file no longer has them: begin again from a copy of the store, such as
-   * one opened with `readOnly`, and its `position`.
+   * The first batch fails with `TWINDEX_POSITION_GONE` if the file no longer has them: begin again from a snapshot and its
+   * `position`.
    */
   changes(position?: string | undefined, options?: ChangesOptions): Changes
 
-  /** Resolves once every change made before the call is on disk. With `none`, that is what `save` is for. */
+  /** Resolves when every earlier change is on disk. With `none` use `save`. */
   flush(options?: SignalOptions): Promise<void>
   flushSync(): void
 
   /**
-   * Writes the whole store to a file, which is replaced in one step: its own, without what has been overwritten since, or
-   * a copy at `path`.
+   * Writes the whole store to its own file, or a copy to `path`, and replaces the old file in one step.
    */
   save(path?: string | URL | undefined, options?: LaterOptions): Promise<void>
   saveSync(path?: string | URL | undefined): void
 
-  /** Writes the store's own file anew while reads and writes go on. Happens by itself when it is worth it. */
+  /** Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also does it by itself. */
   compact(options?: LaterOptions): Promise<void>
   compactSync(): void
 
   /**
-   * Calls the listener when something happens to the file in the background that somebody should know: a compaction that
-   * failed, a sync that took more than a second, a follower that does not keep up. `stats` reports the same.
+   * Background events: a compaction failed, a sync took more than a second, a follower does not keep up. `stats` reports the same.
    */
   on(event: 'warning', listener: (warning: Warning) => void): this
   once(event: 'warning', listener: (warning: Warning) => void): this
   off(event: 'warning', listener: (warning: Warning) => void): this
 
   /**
-   * Lets go of the store: it, its tables, cursors, iterators and batches fail from now on. Resolves once all that was written
-   * is on disk, and the file is let go where no other thread has it. A shared store stays with the others.
+   * Closes the store: every later use of it, its tables, cursors, iterators and batches fails. Resolves when all writes are on disk.
+   * Other threads that share the store keep it open.
    */
   close(options?: SignalOptions): Promise<void>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever its codecs
+// biome-ignore lint/suspicious/noExplicitAny: any codecs
 type AnyTable = Table<any, any>
 type KeyOf<T> = T extends Table<infer K, infer _> ? Input<K> : never
 type ValueOf<T> = T extends Table<infer _, infer V> ? Input<V> : never
 
-/** Writes to tables of one store that are done together: after a crash its file has all of them or none. */
+/** Writes that are done together: after a crash the file has all of them or none. */
 export class Batch {
   private constructor()
 
@@ -369,10 +363,10 @@ export class Batch {
   /** Adds `by`, 1 by default, to the value, a decimal number. An absent key counts as 0. */
   increment<T extends AnyTable>(table: T, key: KeyOf<T>, by?: number | bigint): this
   /**
-   * Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. Otherwise
-   * `commit` throws `TWINDEX_UNEXPECTED`, and nothing is done. What the batch itself writes does not count.
+   * Makes `commit` fail with `TWINDEX_UNEXPECTED`, and write nothing, unless the key has this value then, or is absent for `undefined`.
+   * Writes of the batch itself do not count.
    */
   expect<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T> | undefined): this
-  /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
+  /** Does all writes in order. If one fails, none is done. Returns whether each took effect. Ends the batch. */
   commit(): boolean[]
 }

@@ -1,25 +1,25 @@
 import { EventEmitter } from 'node:events'
 import type { CacheBounds, Durability, Store } from 'twindex'
 
-/** Bounds and times are for an adapter in memory alone, which is a cache. */
+/** Limits and times are for an adapter in memory, which is a cache. */
 export interface KeyvTwindexOptions extends CacheBounds {
-  /** The file, which is made where it is not there; in memory alone without one. */
+  /** The file, which is created if it is missing. Without a path the adapter is in memory. */
   path?: string | URL | undefined
   /** When a change reaches the disk, `everysec` by default. */
   durability?: Durability | undefined
-  /** The most bytes that the store of a file may hold in memory. */
+  /** With a file: the most bytes in memory. */
   memoryLimit?: number | null | undefined
-  /** A store that is open already, instead of a file. */
+  /** An open store, instead of a file. */
   store?: Store | undefined
-  /** The table that has the pairs, `keyv` by default. */
+  /** The name of the table, `keyv` by default. */
   table?: string | undefined
-  /** In memory alone: the name by which all threads have one cache. */
+  /** In memory: all threads that pass this name share one cache. */
   shared?: string | undefined
 }
 
 /**
- * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. Later writes remove what has expired, a few pairs
- * each. The table has a sorted index, and its pairs expire.
+ * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. Each write removes a few expired pairs. The table
+ * has a sorted index, and its pairs expire.
  */
 export class KeyvTwindex extends EventEmitter {
   constructor(options?: KeyvTwindexOptions)
@@ -35,7 +35,7 @@ export class KeyvTwindex extends EventEmitter {
   deleteMany(keys: string[]): Promise<boolean>
   clear(): Promise<void>
   iterator<Value>(namespace?: string): AsyncGenerator<[string, Value | undefined], void>
-  /** Closes the store, unless it was given as `store`. */
+  /** Closes the store, unless you passed it as `store`. */
   disconnect(): Promise<void>
 }
 export default KeyvTwindex

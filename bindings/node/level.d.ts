@@ -4,17 +4,17 @@ import type { Durability, Store } from 'twindex'
 export interface TwindexLevelOptions<K, V> extends AbstractDatabaseOptions<K, V> {
   /** When a change reaches the disk, `everysec` by default. */
   durability?: Durability | undefined
-  /** The most bytes that the store may hold in memory. */
+  /** The most bytes in memory. */
   memoryLimit?: number | null | undefined
-  /** The table that has the pairs, `level` by default. */
+  /** The name of the table, `level` by default. */
   table?: string | undefined
 }
 
-/** A store behind the interface of abstract-level. Its batches are atomic; its iterators see what is written meanwhile. */
+/** A database of abstract-level. Its batches are atomic; its iterators see later writes. */
 export class TwindexLevel<K = string, V = string> extends AbstractLevel<Buffer | Uint8Array | string, K, V> {
-  /** In the file at `location`, which is made where it is not there. */
+  /** In the file at `location`, which is created if it is missing. */
   constructor(location: string | URL, options?: TwindexLevelOptions<K, V>)
-  /** In memory alone. */
+  /** In memory. */
   constructor(options?: TwindexLevelOptions<K, V>)
   get location(): string | URL | undefined
   /** The store while it is open. */

@@ -1,10 +1,10 @@
 import type { Cache, CacheBounds } from 'twindex'
 
-/** `setItem` may have a `ttl` too, which is in seconds. */
+/** `setItem` takes a `ttl` too, in seconds. */
 export interface TwindexDriverOptions extends CacheBounds {
-  /** The name by which all threads have one cache. */
+  /** All threads that pass this name share one cache. */
   shared?: string | undefined
-  /** What all keys begin with in the cache. */
+  /** The start of all keys in the cache. */
   base?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 //! A saved cache: a head, blocks, a block of length 0, the number of pairs and its checksum.
 //!
 //! The head is magic, version (4 bytes), wall time in milliseconds; capacity, number of entries, time to live, time to idle, stale
-//! time (8 each, all ones where there is none); the label's length (4), the label; a CRC-32 of all this.
+//! time (8 each, all ones if there is none); the label's length (4), the label; a CRC-32 of all this.
 //!
 //! A block is its length, its checksum and its pairs. The checksum is a CRC-32 of the block's number, length and pairs. A pair
 //! is: key length (2 bytes), value length (4), queue and uses (1), milliseconds left (8, all ones for ever), key, value. A block of

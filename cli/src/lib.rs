@@ -85,7 +85,7 @@ enum Command {
     /// Writes a pair, whether its key was there or not
     #[command(visible_alias = "upsert")]
     Set(pairs::OfFile<pairs::Set>),
-    /// Writes a pair, and fails where its key is there
+    /// Writes a pair, and fails if its key is there
     Insert(pairs::OfFile<pairs::Set>),
     /// Deletes a pair
     Delete(pairs::OfFile<pairs::Delete>),

@@ -51,7 +51,7 @@ pub(crate) struct Set {
     /// The value is given in base64
     #[arg(long)]
     value64: bool,
-    /// Makes the table with this index where there is none: hash or sorted
+    /// Makes the table with this index if there is none: hash or sorted
     #[arg(long)]
     index: Option<IndexKind>,
     /// The codec of a new table's keys; `str` by default
@@ -127,7 +127,7 @@ impl OfFile<Set> {
     }
 }
 
-/// Shows a value. Where there is none it fails.
+/// Shows a value. If there is none it fails.
 pub(crate) fn get(store: &Store, get: &Get) -> Done {
     let table = find(store, &get.place.table)?;
     let key = get.place.stored(&table)?;
@@ -179,7 +179,7 @@ fn pair(store: &Store, set: &Set) -> Result<(Table, Vec<u8>, Vec<u8>), Failure> 
     Ok((table, key, value))
 }
 
-/// Deletes a pair. Where there is none it fails.
+/// Deletes a pair. If there is none it fails.
 pub(crate) fn delete(store: &Store, delete: &Delete) -> Done {
     let table = find(store, &delete.place.table)?;
     let deleted = table.delete(delete.place.stored(&table)?)?;

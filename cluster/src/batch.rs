@@ -59,12 +59,12 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Adds the pair where the key is absent.
+    /// Adds the pair if the key is absent.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.add(table, "i", key.as_ref(), value.as_ref())
     }
 
-    /// Replaces the value where the key is present.
+    /// Replaces the value if the key is present.
     pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.add(table, "r", key.as_ref(), value.as_ref())
     }
@@ -79,7 +79,7 @@ impl Batch {
         self.add(table, "d", key.as_ref(), &[])
     }
 
-    /// Adds `by` to the value, the text of an integer. An absent key counts as 0. The batch fails where the value is no such
+    /// Adds `by` to the value, the text of an integer. An absent key counts as 0. The batch fails if the value is no such
     /// text, or the sum has more than 64 bits.
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<()> {
         self.add(table, "n", key.as_ref(), by.to_string().as_bytes())
@@ -104,8 +104,8 @@ impl Batch {
 
     /// Does all of them: whether each write took effect.
     ///
-    /// Where one fails, none is done. Fails with [`Error::Unexpected`] where an [expectation](Self::expect) does not hold,
-    /// and with [`Error::CrossSlot`] where no server can do it.
+    /// If one fails, none is done. Fails with [`Error::Unexpected`] if an [expectation](Self::expect) does not hold,
+    /// and with [`Error::CrossSlot`] if no server can do it.
     pub async fn commit(self) -> Result<Vec<bool>> {
         self.shared.check_open()?;
         let mut layouts = Vec::with_capacity(self.steps.len());
@@ -129,7 +129,7 @@ impl Batch {
         self.read(done?.accepted()?)
     }
 
-    /// The slot in which all its keys lie; none where it has no keys.
+    /// The slot in which all its keys lie; none if it has no keys.
     fn slot(&self, layouts: &[Arc<Layout>]) -> Result<Option<u16>> {
         let mut steps = self.steps.iter().zip(layouts);
         let Some((first, layout)) = steps.next() else { return Ok(None) };

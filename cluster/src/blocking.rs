@@ -35,7 +35,7 @@ const FORKS: usize = 32;
 /// The threads that speak to the servers, those of this process: a process that was forked has none of its parent's.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where the system gives no threads.
+/// [`Error::Unavailable`] if the system gives no threads.
 pub fn runtime() -> Result<&'static Runtime> {
     // No lock, since another thread might hold it at the moment of a fork. A parent's runtime is never dropped.
     static RUNTIMES: [OnceLock<(u32, Runtime)>; FORKS] = [const { OnceLock::new() }; FORKS];

@@ -267,7 +267,7 @@ impl Catalogue {
         done
     }
 
-    /// Takes a table out; whether it was there.
+    /// Takes a table out. Returns whether it was there.
     pub(crate) async fn drop_table(&self, name: &str) -> Result<bool> {
         if name.is_empty() {
             return Ok(false);

@@ -51,13 +51,13 @@ impl Cursor {
         Self { shared, table, range, on, before, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` where there is none. A new cursor moves to the first pair of
+    /// Moves to the next pair upwards and returns it, or `None` if there is none. A new cursor moves to the first pair of
     /// its range.
     pub async fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
         self.step(false).await
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` where there is none. A new cursor moves to the last pair
+    /// Moves to the next pair downwards and returns it, or `None` if there is none. A new cursor moves to the last pair
     /// of its range.
     pub async fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
         self.step(true).await
@@ -181,7 +181,7 @@ impl Scan {
         Self { cursor, left: usize::MAX }
     }
 
-    /// From the last pair down, where nothing has been read yet.
+    /// From the last pair down, if nothing has been read yet.
     #[must_use]
     pub fn rev(mut self) -> Self {
         self.cursor.down = !self.cursor.down;

@@ -97,7 +97,7 @@ pub(crate) fn took_effect(value: Value) -> Result<bool> {
     }
 }
 
-/// A value, where there is one.
+/// A value, if there is one.
 pub(crate) fn value(value: Value) -> Result<Option<Vec<u8>>> {
     match value {
         Value::BulkString(bytes) => Ok(Some(bytes)),

@@ -140,7 +140,7 @@ impl Link {
         !self.lost.load(Relaxed)
     }
 
-    /// Fails where the server is no cluster: another one may have been given the address of a server that is gone.
+    /// Fails if the server is no cluster: another one may have been given the address of a server that is gone.
     async fn check_cluster(&self) -> Result<(), RedisError> {
         let hello = self.send(&redis::cmd("HELLO")).await?.extract_error()?;
         let Value::Map(fields) = hello else { return Ok(()) };

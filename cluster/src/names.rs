@@ -106,7 +106,7 @@ impl Layout {
         usize::from(slot::crc(key)) % self.partitions.len()
     }
 
-    /// The partition of a pair; none where the table is no sorted one.
+    /// The partition of a pair; none if the table is no sorted one.
     pub(crate) fn part(&self, key: &[u8]) -> Option<&Partition> {
         (!self.partitions.is_empty()).then(|| &self.partitions[self.partition(key)])
     }

@@ -94,7 +94,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The answer, where it is not that the server refuses and enough replicas have what it wrote.
+    /// The answer, if it is not that the server refuses and enough replicas have what it wrote.
     pub(crate) fn accepted(self) -> Result<Value> {
         match (self.value, self.short) {
             (Value::ServerError(error), _) => Err(refused(&error)),
@@ -600,7 +600,7 @@ impl Router {
         wait
     }
 
-    /// How many replicas have what was written and how many were to, where they are fewer. Where nothing is heard of them, or
+    /// How many replicas have what was written and how many were to, where they are fewer. If nothing is heard of them, or
     /// the server has stopped being a master, none is known to.
     fn shortfall(&self, answer: Option<&Value>) -> Option<(u32, u32)> {
         let reached = match answer {

@@ -23,14 +23,14 @@ impl Shared {
         if self.router.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// The keys of a table that is to be written. Fails where it was dropped.
+    /// The keys of a table that is to be written. Fails if it was dropped.
     pub(crate) async fn writing(&self, table: &State) -> Result<Arc<Layout>> {
         self.check_open()?;
         self.catalogue.learn().await?;
         if table.is_dropped() { Err(Error::dropped(&table.name)) } else { Ok(table.layout.clone()) }
     }
 
-    /// The keys of a table, as far as is known; none where it was dropped.
+    /// The keys of a table, as far as is known; none if it was dropped.
     pub(crate) fn layout(&self, table: &State) -> Result<Option<Arc<Layout>>> {
         self.check_open()?;
         self.catalogue.look();

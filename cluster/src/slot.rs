@@ -6,7 +6,7 @@ pub(crate) const SLOTS: u16 = 16_384;
 /// A checksum that goes on where other bytes ended.
 pub(crate) type State = crc16::State<crc16::XMODEM>;
 
-/// The slot of a key: of the text in its first braces, where there is some, else of the whole.
+/// The slot of a key: of the text in its first braces, if there is some, else of the whole.
 pub(crate) fn of(key: &[u8]) -> u16 {
     after(State::new(), key)
 }

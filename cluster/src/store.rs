@@ -61,7 +61,7 @@ impl Store {
         self.table_with(name, TableOptions::new(index)).await
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked.
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked.
     pub async fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         self.shared.check_open()?;
         Ok(self.wrap(self.shared.catalogue.open(name, options).await?))
@@ -83,7 +83,7 @@ impl Store {
             .collect())
     }
 
-    /// Removes a table and its pairs; whether it was there. Its memory comes back behind the call.
+    /// Removes a table and its pairs. Returns whether it was there. Its memory comes back behind the call.
     ///
     /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second, also where
     /// they were idle.
@@ -102,7 +102,7 @@ impl Store {
         Batch::new(self.shared.clone())
     }
 
-    /// Figures of the near cache, where there is one.
+    /// Figures of the near cache, if there is one.
     pub fn near_stats(&self) -> Option<NearStats> {
         self.shared.near.as_ref().map(|near| near.stats())
     }

@@ -87,7 +87,7 @@ impl Table {
         self.state.index() == IndexKind::Hash
     }
 
-    /// The keys of the table as they are now; none where it was dropped.
+    /// The keys of the table as they are now; none if it was dropped.
     fn reading(&self) -> Result<Option<Arc<Layout>>> {
         self.shared.layout(&self.state)
     }
@@ -145,12 +145,12 @@ impl Table {
 
     // --- writes
 
-    /// Adds a pair where the key is absent; whether it was.
+    /// Adds a pair if the key is absent. Returns whether it was.
     pub async fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(Write::Insert, key, value).await
     }
 
-    /// Gives a key that is present another value; whether it was.
+    /// Gives a key that is present another value. Returns whether it was.
     pub async fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(Write::Replace, key, value).await
     }
@@ -160,7 +160,7 @@ impl Table {
         self.write(Write::Upsert, key, value).await.map(drop)
     }
 
-    /// Does the verb that `write` names; whether it took effect.
+    /// Does the verb that `write` names. Returns whether it took effect.
     pub async fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         only(self.write_many(write, &[(key, value)]).await?)
     }
@@ -200,7 +200,7 @@ impl Table {
         self.change(pairs, |pair| pair.0.as_ref(), op, function, hash::took_effect, settled).await?
     }
 
-    /// Removes a pair; whether it was there.
+    /// Removes a pair. Returns whether it was there.
     pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         only(self.delete_many(&[key]).await?)
     }
@@ -214,7 +214,7 @@ impl Table {
     /// Changes one pair: `change` gets the value, if there is one, and says what becomes of it. Whether a pair was written
     /// or removed.
     ///
-    /// Where another client writes the pair in between, `change` is called again with the new value.
+    /// If another client writes the pair in between, `change` is called again with the new value.
     pub async fn alter(
         &self,
         key: impl AsRef<[u8]>,
@@ -282,7 +282,7 @@ impl Table {
         }
     }
 
-    /// Gives a key a value, or none, where it has the value expected, or none; whether it had.
+    /// Gives a key a value, or none, where it has the value expected, or none. Returns whether it had.
     pub async fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -323,7 +323,7 @@ impl Table {
 
     // --- reads
 
-    /// The value of a key, where it is present.
+    /// The value of a key, if it is present.
     pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         if let Some(found) = self.select_kept(key.as_ref())? {
             return Ok(found);
@@ -515,7 +515,7 @@ impl Table {
         }
     }
 
-    /// Gives a pair of a hash table a new time to live, or none; whether that changed it.
+    /// Gives a pair of a hash table a new time to live, or none. Returns whether that changed it.
     pub async fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         self.needs(IndexKind::Hash)?;
         let (key, ttl) = (key.as_ref(), life(ttl)?);

@@ -47,7 +47,7 @@ impl fmt::Debug for Decimal {
     }
 }
 
-/// The text of this integer: digits without zeros before them, after a `-` where it is negative.
+/// The text of this integer: digits without zeros before them, after a `-` if it is negative.
 #[inline]
 pub const fn encode(number: i64) -> Decimal {
     let mut bytes = [0; MOST_BYTES];
@@ -72,7 +72,7 @@ pub const fn encode(number: i64) -> Decimal {
 /// `-0` is 0.
 ///
 /// # Errors
-/// [`Error::NotADecimal`] where it is something else, or has more than 64 bits.
+/// [`Error::NotADecimal`] if it is something else, or has more than 64 bits.
 #[inline]
 pub fn decode(value: &[u8]) -> Result<i64> {
     let number = core::str::from_utf8(value).ok().and_then(|text| text.parse().ok());

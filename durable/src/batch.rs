@@ -19,7 +19,7 @@ use crate::transaction::Transaction;
 use crate::verbs::write_verbs;
 
 /// Writes that are collected and then done together: after a crash the file has all of them or none, and
-/// where one fails the others are undone.
+/// if one fails the others are undone.
 ///
 /// They are done in the order in which they were added. No other write to their keys, and to those that are
 /// [expected](Self::expect), comes in between. Readers may see some done and others not yet; a [`Snapshot`](crate::Snapshot) has all of them or none.
@@ -56,7 +56,7 @@ thread_local! {
 const MOST_DIGITS: usize = 20;
 /// More than this is not kept.
 const SPARE_BYTES: usize = 1 << 16;
-/// What a key is to have, or `None` where it is to be absent.
+/// What a key is to have, or `None` if it is to be absent.
 #[derive(Debug)]
 struct Expected {
     table: Table,
@@ -166,7 +166,7 @@ impl Batch {
         self.add(table, Verb::Delete, key.as_ref(), &[])
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII. An absent key counts as 0. The batch fails where the value is
+    /// Adds `by` to the value, a decimal integer in ASCII. An absent key counts as 0. The batch fails if the value is
     /// no such number, or the sum is none of 64 bits.
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<()> {
         self.add(table, Verb::Increment(by), key.as_ref(), &[])
@@ -232,9 +232,9 @@ impl Batch {
         &self.tables[step.table as usize]
     }
 
-    /// Does all of them: whether each took effect.
+    /// Does all of them. Returns whether each took effect.
     ///
-    /// Where one fails, as at the memory limit, none is done. Fails with [`Error::Unexpected`] where an
+    /// If one fails, as at the memory limit, none is done. Fails with [`Error::Unexpected`] if an
     /// [expectation](Self::expect) does not hold.
     ///
     /// Where the system has no memory even to undo it, a part stays in memory, and the error says so. The log ends then:
@@ -305,7 +305,7 @@ impl Batch {
         Ok(took)
     }
 
-    /// Does all of them in memory and appends what took effect. Where one fails, the others are undone.
+    /// Does all of them in memory and appends what took effect. If one fails, the others are undone.
     fn apply_and_log(&mut self, core: &Core, writer: &Writer<'_>) -> Result<(Vec<bool>, Option<u64>)> {
         // None begins before the writers' locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
@@ -363,7 +363,7 @@ impl Batch {
         Err(Error::Unexpected { failed, table, key })
     }
 
-    /// Does the steps in memory. Where one fails, `done` has those before it.
+    /// Does the steps in memory. If one fails, `done` has those before it.
     fn apply(&mut self, done: &mut Done) -> twindex::Result<()> {
         done.took = room(self.steps.len())?;
         while done.took.len() < self.steps.len() {

@@ -44,7 +44,7 @@ fn to_cache(error: twindex::Error) -> Error {
 
 /// The cache in the file at `path`, of which the beginning was read.
 ///
-/// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it does not begin as that of a
+/// Fails with [`Error::Io`] if the file cannot be read, and with [`Error::Corrupt`] if it does not begin as that of a
 /// cache does. An empty file counts as none ([`NotFound`](io::ErrorKind::NotFound)): a first save that is under way, or was
 /// cut short, leaves one.
 pub fn read_cache(path: impl AsRef<Path>) -> Result<Saved<Box<dyn Read + Send>>> {
@@ -54,7 +54,7 @@ pub fn read_cache(path: impl AsRef<Path>) -> Result<Saved<Box<dyn Read + Send>>>
 /// Reads the whole file of a cache and verifies every checksum. Returns how many pairs it has, expired ones included. Takes less than
 /// 1 MiB of memory.
 ///
-/// Fails as [`read_cache`] does, and with [`Error::Corrupt`] where the file is damaged.
+/// Fails as [`read_cache`] does, and with [`Error::Corrupt`] if the file is damaged.
 pub fn check_cache(path: impl AsRef<Path>) -> Result<u64> {
     WholeFile::open(path.as_ref()).map_err(to_cache)?.check_cache()
 }

@@ -434,7 +434,7 @@ impl Core {
         Ok(())
     }
 
-    /// Ends the use of the file; whatever the durability, all that is in memory is on disk then. Where that fails, the
+    /// Ends the use of the file; whatever the durability, all that is in memory is on disk then. If that fails, the
     /// store stays open, so that it can be saved to another file, and closed again.
     pub(crate) fn close(&self) -> Result<()> {
         let Some(home) = &self.home else {
@@ -558,7 +558,7 @@ fn make_ready(disk: &dyn Disk, path: &Path, end: End, torn: Option<Torn>) -> std
     Ok(End { synced: end.at, ..end })
 }
 
-/// Puts the records behind the last synced one on disk; whether they are there.
+/// Puts the records behind the last synced one on disk. Returns whether they are there.
 ///
 /// They are not if the last sync of another process failed: the system then takes for written what it keeps in memory,
 /// so another sync does nothing and succeeds. So they are read once more, from the disk itself.

@@ -18,7 +18,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 macro_rules! ends {
     ($table:ty, $cursor:ty $(, $ttl:expr)?) => {
         impl $table {
-            /// Removes the pair and returns its value, or `None` where the key was absent.
+            /// Removes the pair and returns its value, or `None` if the key was absent.
             pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
                 let mut value = None;
                 self.alter(key $(, $ttl)?, |old| {

@@ -136,7 +136,7 @@ impl Changes {
         self.position
     }
 
-    /// The next changes, or `None` where there are none yet.
+    /// The next changes, or `None` if there are none yet.
     pub fn poll(&mut self) -> Result<Option<ChangeSet>> {
         if let Some(handle) = &self.handle {
             handle.0.home()?.check_open()?;

@@ -157,7 +157,7 @@ impl Handle {
         Ok(Writer { logged: Some((logged, place)), teller })
     }
 
-    /// The same, or `None` where neither a log nor a watch is to hear of it. If there is a watch by the end, it is told
+    /// The same, or `None` if neither a log nor a watch is to hear of it. If there is a watch by the end, it is told
     /// [late](crate::table::Table::tell_late).
     #[inline]
     pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {

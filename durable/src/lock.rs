@@ -23,9 +23,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Make {
     Never,
-    /// Where there is none, an empty one.
+    /// If there is none, an empty one.
     IfAbsent,
-    /// Fails where there is one.
+    /// Fails if there is one.
     New,
 }
 
@@ -218,7 +218,7 @@ fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
 }
 
 /// Whether what is written to the file is lost: no folder has a name for it any more, or another file is at its path. A
-/// file that was moved, where nothing is at its path, has its bytes under its new name.
+/// file that was moved, if nothing is at its path, has its bytes under its new name.
 pub(crate) fn is_gone(file: &File, path: &Path) -> io::Result<bool> {
     let (own, names) = system::about(file)?;
     Ok(names == 0 || identity_at(path).is_ok_and(|there| there.is_some_and(|there| there != own)))

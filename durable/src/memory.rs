@@ -10,7 +10,7 @@ use twindex::Result;
 /// Smaller changes find room in what [`Reserving`](crate::Reserving) keeps back.
 const SMALL: usize = 64 << 10;
 
-/// Fails where the system has no memory for a change of so many bytes: for the pairs, for the record of them that is made
+/// Fails if the system has no memory for a change of so many bytes: for the pairs, for the record of them that is made
 /// once they are in memory, and for its copy on the way to the file.
 #[inline]
 pub(crate) fn ensure(bytes: usize) -> Result<()> {
@@ -32,7 +32,7 @@ fn is_room(bytes: usize) -> Result<()> {
 /// begun, so the caller cannot take that memory meanwhile.
 ///
 /// # Errors
-/// The system's where it has no thread, or [`io::ErrorKind::OutOfMemory`].
+/// The system's if it has no thread, or [`io::ErrorKind::OutOfMemory`].
 pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -51,7 +51,7 @@ pub fn spawn<T: Send + 'static>(
     Ok(thread)
 }
 
-/// A copy, where there is memory for one.
+/// A copy, if there is memory for one.
 pub(crate) fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = room(bytes.len())?;
     copy.extend_from_slice(bytes);

@@ -73,7 +73,7 @@ pub struct Options {
 pub(crate) type ProgressFn = dyn FnMut(Progress) + Send;
 
 impl Options {
-    /// Durability [`EverySec`](Durability::EverySec), for writing, with a new file where there is none.
+    /// Durability [`EverySec`](Durability::EverySec), for writing, with a new file if there is none.
     pub fn new() -> Self {
         Self::default()
     }
@@ -93,7 +93,7 @@ impl Options {
         self
     }
 
-    /// Fails where the file is not there, instead of making one.
+    /// Fails if the file is not there, instead of making one.
     #[must_use]
     pub fn existing(mut self, existing: bool) -> Self {
         self.existing = existing;

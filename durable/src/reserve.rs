@@ -1,7 +1,7 @@
 //! Memory that is kept back for when the system has no more.
 //!
 //! Pairs are allocated with an error at hand. What surrounds them has no way to fail: a node of a map, a short list, the text
-//! of an error. Where memory is refused for these, Rust ends the process. A library that lives in another's process must not
+//! of an error. If memory is refused for these, Rust ends the process. A library that lives in another's process must not
 //! do that.
 //!
 //! Measured on 2026-11-26 on Linux, with processes that may have 160 or 170 MB of addresses and write pairs until 2,000 writes were
@@ -65,7 +65,7 @@ impl<S: GlobalAlloc> Reserving<S> {
         Self { source, state: AtomicU64::new(0), arena: Arena(UnsafeCell::new([0; BYTES])) }
     }
 
-    /// An error of the kind `OutOfMemory` where memory is so short that no more may be asked for. What frees memory needs no
+    /// An error of the kind `OutOfMemory` if memory is so short that no more may be asked for. What frees memory needs no
     /// such check.
     #[inline]
     pub fn check(&self) -> io::Result<()> {

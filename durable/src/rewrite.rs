@@ -89,7 +89,7 @@ impl Compaction {
         Alone { is_running: &self.is_running, _held: held }
     }
 
-    /// `None` where one is on its way.
+    /// `None` if one is on its way.
     pub(crate) fn begin_in_background(&self) -> Option<Running> {
         (!self.in_background.swap(true, Relaxed)).then(|| Running(Arc::clone(&self.in_background)))
     }

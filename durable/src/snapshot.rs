@@ -104,7 +104,7 @@ impl Snapshot {
     /// Where the snapshot is in the store's history: [`changes`](Store::changes) from there have everything that came after it, and
     /// nothing that is in it.
     ///
-    /// Fails with [`Error::NoFile`] or [`Error::NoLog`] where the store has no history.
+    /// Fails with [`Error::NoFile`] or [`Error::NoLog`] if the store has no history.
     pub fn position(&self) -> Result<Position> {
         let home = self.handle.0.home()?;
         self.position.ok_or_else(|| Error::NoLog { path: home.path.clone() })

@@ -112,7 +112,7 @@ impl Store {
         self.table_with(name, TableOptions::new(index))
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked: see
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked: see
     /// [`twindex::Store::table_with`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         check_plain(name, &options)?;
@@ -133,7 +133,7 @@ impl Store {
         Ok(self.wrap(self.handle.table(name, options)?))
     }
 
-    /// The table called `name`, if there is one. Fails with [`Error::WrongExpiry`] where its pairs expire.
+    /// The table called `name`, if there is one. Fails with [`Error::WrongExpiry`] if its pairs expire.
     pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
         self.core().check_open()?;
         let Some((id, table)) = self.core().find_table(name) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl Store {
         Ok(self.core().tables().into_iter().map(|table| self.wrap(table)).collect())
     }
 
-    /// Removes a table and its pairs; whether it was there.
+    /// Removes a table and its pairs. Returns whether it was there.
     ///
     /// Handles of it find nothing from then on, and their writes fail.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
@@ -167,7 +167,7 @@ impl Store {
         self.core().engine.memory()
     }
 
-    /// The most bytes that it may hold, or `None` where there is no limit.
+    /// The most bytes that it may hold, or `None` if there is no limit.
     pub fn memory_limit(&self) -> Option<usize> {
         self.core().memory_limit()
     }
@@ -214,7 +214,7 @@ impl Store {
     /// Writes the whole store to its file, which is replaced in one step. With a log this is what
     /// [`compact`](Self::compact) does.
     ///
-    /// Fails with [`Error::NoFile`](crate::Error::NoFile) where the store is in memory alone; for that there is
+    /// Fails with [`Error::NoFile`](crate::Error::NoFile) if the store is in memory alone; for that there is
     /// [`save_as`](Self::save_as).
     pub fn save(&self) -> Result<()> {
         self.compact()
@@ -265,7 +265,7 @@ impl Store {
     /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then on. A second call does nothing. A
     /// store in memory alone has no file to let go of: its watches end, and its tables go on.
     ///
-    /// Where it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
+    /// If it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
     /// again. What is never closed lets go of its file with its last handle.
     ///
     /// Writes of other threads at the same time are either in the file or fail; with `none` they may be lost.
@@ -305,7 +305,7 @@ impl Store {
 
     /// The changes behind a position, and those to come.
     ///
-    /// Fails with [`Error::PositionGone`](crate::Error::PositionGone) where the file does not have them any more.
+    /// Fails with [`Error::PositionGone`](crate::Error::PositionGone) if the file does not have them any more.
     /// [`Changes::open`] does the same without loading the store.
     pub fn changes(&self, from: Position) -> Result<Changes> {
         Changes::of_handle(&self.handle, Some(from))
@@ -366,7 +366,7 @@ fn is_same_file(one: &Path, two: &Path) -> bool {
 impl Options {
     /// Opens the store in the file at `path`.
     ///
-    /// Fails with [`Error::InUse`](crate::Error::InUse) where it is open for writing already, with [`Error::Damaged`](crate::Error::Damaged) where it holds
+    /// Fails with [`Error::InUse`](crate::Error::InUse) if it is open for writing already, with [`Error::Damaged`](crate::Error::Damaged) if it holds
     /// anything but what was written, and with [`Error::Io`](crate::Error::Io). What a power cut left unfinished is no damage:
     /// see [`Store::torn`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {

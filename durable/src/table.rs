@@ -76,7 +76,7 @@ impl Table {
 
     write_verbs!((&self) self, (key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool, "; whether it was.");
 
-    /// Does the verb that `write` names; whether it took effect.
+    /// Does the verb that `write` names. Returns whether it took effect.
     #[inline]
     pub fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
@@ -88,7 +88,7 @@ impl Table {
         ))
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
@@ -100,8 +100,8 @@ impl Table {
         ))
     }
 
-    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with no
-    /// other write to the key in between; whether a pair was written or removed.
+    /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns, with no
+    /// other write to the key in between. Returns whether a pair was written or removed.
     ///
     /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
@@ -114,8 +114,8 @@ impl Table {
         self.acknowledged(self.increment_unacknowledged(key.as_ref(), by))
     }
 
-    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None` standing
-    /// for absent; whether it was.
+    /// Gives the key the value `new`, or removes it for `None`, if its value is `expected`, `None` standing
+    /// for absent. Returns whether it was.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -145,7 +145,7 @@ impl Table {
 
     write_many_verbs!([K: AsRef<[u8]>, V: AsRef<[u8]>] &[(K, V)]);
 
-    /// [`write`](Self::write) for each pair: whether each took effect.
+    /// [`write`](Self::write) for each pair. Returns whether each took effect.
     pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         write: Write,
@@ -165,7 +165,7 @@ impl Table {
         )
     }
 
-    /// [`delete`](Self::delete) for each key: whether each took effect.
+    /// [`delete`](Self::delete) for each key. Returns whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         self.change_many(
             keys,
@@ -180,7 +180,7 @@ impl Table {
         )
     }
 
-    /// [`alter`](Self::alter) for each key, with its position in `keys`: whether each took effect.
+    /// [`alter`](Self::alter) for each key, with its position in `keys`. Returns whether each took effect.
     pub fn alter_many<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -247,7 +247,7 @@ impl Table {
     /// # Ok::<(), twindex_durable::Error>(())
     /// ```
     ///
-    /// Fails where the store is closed or the table dropped, and with [`InWrite`](twindex::Error::InWrite) in the closure of a
+    /// Fails if the store is closed or the table dropped, and with [`InWrite`](twindex::Error::InWrite) in the closure of a
     /// write, such as that of [`alter`](Self::alter).
     pub fn watch(&self, prefix: impl AsRef<[u8]>) -> Result<Watch> {
         self.watch_with(prefix, WatchOptions::new())

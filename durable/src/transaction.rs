@@ -165,7 +165,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// A copy of the key's value, or `None` where the key is absent.
+    /// A copy of the key's value, or `None` if the key is absent.
     pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.touch(table, &[], &[])?;
         Ok(self.begun.0.0.between_refreshes(|_| self.engine.select(table.in_memory(), key))?)
@@ -190,7 +190,7 @@ impl Transaction {
         Ok(self.begun.0.0.between_refreshes(|_| self.engine.range(table.in_memory(), range, limit, down))?)
     }
 
-    /// Does the verb that `write` names; whether it takes effect.
+    /// Does the verb that `write` names. Returns whether it takes effect.
     pub fn write(
         &mut self,
         write: Write,
@@ -209,7 +209,7 @@ impl Transaction {
         "; whether it was."
     );
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.touch(table, key, &[])?;

@@ -257,7 +257,7 @@ impl<K, V, T: fmt::Debug> fmt::Debug for TypedTable<K, V, T> {
 }
 
 impl Store {
-    /// Opens the table called `name`, or creates it with this index and the codecs of these types. Fails where it has others.
+    /// Opens the table called `name`, or creates it with this index and the codecs of these types. Fails if it has others.
     pub fn typed<K: Key, V: Value>(&self, name: &str, index: IndexKind) -> Result<TypedTable<K, V>> {
         let options = TableOptions::new(index).keys(K::CODEC).values(V::CODEC);
         Ok(TypedTable { table: self.table_with(name, options)?, types: PhantomData })
@@ -275,7 +275,7 @@ impl Store {
 }
 
 impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
-    /// A table that was opened as bytes. Fails with [`WrongCodec`](twindex::Error::WrongCodec) where it has other types.
+    /// A table that was opened as bytes. Fails with [`WrongCodec`](twindex::Error::WrongCodec) if it has other types.
     pub fn of(table: T) -> Result<Self> {
         Place::Table(table.name()).check::<K, V>(table.codecs())?;
         Ok(Self { table, types: PhantomData })
@@ -305,7 +305,7 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
         self.len() == 0
     }
 
-    /// The key's value, or `None` where the key is absent.
+    /// The key's value, or `None` if the key is absent.
     pub fn select(&self, key: K::Borrowed<'_>) -> Result<Option<V::Owned>> {
         let (place, key) = (self.place(), self.place().key::<K>(key)?);
         let key = key.as_ref();
@@ -398,12 +398,12 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         self.table.write(write, key, value)
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&self, key: K::Borrowed<'_>) -> Result<bool> {
         self.table.delete(self.place().key::<K>(key)?)
     }
 
-    /// Removes the pair and returns its value, or `None` where the key was absent. A value that cannot be read stays.
+    /// Removes the pair and returns its value, or `None` if the key was absent. A value that cannot be read stays.
     pub fn take(&self, key: K::Borrowed<'_>) -> Result<Option<V::Owned>> {
         let mut taken = None;
         self.alter(key, |value| {
@@ -413,7 +413,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         Ok(taken)
     }
 
-    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, as [`Table::alter`] does.
+    /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns, as [`Table::alter`] does.
     pub fn alter(
         &self,
         key: K::Borrowed<'_>,
@@ -438,7 +438,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         refused.map_or(done, Err)
     }
 
-    /// Gives the key the value `new`, or removes it for `None`, where its value is stored as `expected` is, `None` standing for absent;
+    /// Gives the key the value `new`, or removes it for `None`, if its value is stored as `expected` is, `None` standing for absent;
     /// whether it was.
     pub fn compare_and_swap<'v>(
         &self,
@@ -471,7 +471,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         self.table.write_many(write, &self.place().pairs::<K, V>(pairs)?)
     }
 
-    /// [`delete`](Self::delete) for each key: whether each took effect.
+    /// [`delete`](Self::delete) for each key. Returns whether each took effect.
     pub fn delete_many<'k>(&self, keys: impl IntoIterator<Item = K::Borrowed<'k>>) -> Result<Vec<bool>> {
         self.table.delete_many(&self.place().keys::<K>(keys)?)
     }
@@ -536,12 +536,12 @@ impl<K: Key, V: Value> TypedTable<K, V, ExpiringTable> {
         self.table.ttl(self.place().key::<K>(key)?)
     }
 
-    /// Gives a pair a new time to live; whether it was there.
+    /// Gives a pair a new time to live. Returns whether it was there.
     pub fn touch(&self, key: K::Borrowed<'_>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         self.table.touch(self.place().key::<K>(key)?, ttl)
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&self, key: K::Borrowed<'_>) -> Result<bool> {
         self.table.delete(self.place().key::<K>(key)?)
     }
@@ -696,7 +696,7 @@ impl<K: Key, W: Writes> TypedWrites<'_, K, i64, W> {
 }
 
 impl<K: Key, V: Value> TypedWrites<'_, K, V, Transaction> {
-    /// The key's value, or `None` where the key is absent.
+    /// The key's value, or `None` if the key is absent.
     pub fn select(&mut self, key: K::Borrowed<'_>) -> Result<Option<V::Owned>> {
         let place = self.table.place();
         let key = place.key::<K>(key)?;
@@ -768,7 +768,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         Ok(Self { cache, types: PhantomData })
     }
 
-    /// A cache that was loaded from a file. Fails where its label names other codecs.
+    /// A cache that was loaded from a file. Fails if its label names other codecs.
     pub fn of(cache: Cache) -> Result<Self> {
         let bytes = (twindex::BYTES, twindex::BYTES);
         Place::Cache.check::<K, V>(decode_codecs(cache.label()).unwrap_or(bytes))?;

@@ -28,12 +28,12 @@ macro_rules! write_verbs {
 /// The same for many pairs, by `write_many`.
 macro_rules! write_many_verbs {
     ([$($generic:tt)+] $pairs:ty $(, $ttl:ident: $of:ty)?) => {
-        /// [`insert`](Self::insert) for each pair: whether each took effect.
+        /// [`insert`](Self::insert) for each pair. Returns whether each took effect.
         pub fn insert_many<$($generic)+>(&self, pairs: $pairs $(, $ttl: $of)?) -> Result<Vec<bool>> {
             self.write_many(twindex::Write::Insert, pairs $(, $ttl)?)
         }
 
-        /// [`replace`](Self::replace) for each pair: whether each took effect.
+        /// [`replace`](Self::replace) for each pair. Returns whether each took effect.
         pub fn replace_many<$($generic)+>(&self, pairs: $pairs $(, $ttl: $of)?) -> Result<Vec<bool>> {
             self.write_many(twindex::Write::Replace, pairs $(, $ttl)?)
         }
@@ -48,12 +48,12 @@ macro_rules! write_many_verbs {
 /// The reads of a table of a store, by those of its `open`, which checks that the store is open.
 macro_rules! read_verbs {
     ($cursor:ty, $scan:ty, $iter:ty) => {
-        /// A copy of the key's value, or `None` where the key is absent.
+        /// A copy of the key's value, or `None` if the key is absent.
         pub fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
             Ok(self.open()?.select(key))
         }
 
-        /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
+        /// What `read` makes of the key's value, which is not copied, or `None` if the key is absent.
         pub fn select_with<T>(
             &self,
             key: impl AsRef<[u8]>,
@@ -67,7 +67,7 @@ macro_rules! read_verbs {
             Ok(self.open()?.contains(key))
         }
 
-        /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent.
+        /// Shows `read` every key's position in `keys` and its value, or `None` if it is absent.
         pub fn select_many<K: AsRef<[u8]>>(
             &self,
             keys: &[K],
@@ -139,8 +139,8 @@ macro_rules! alter_verbs {
             Ok(sum?)
         }
 
-        /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None` standing
-        /// for absent; whether it was.
+        /// Gives the key the value `new`, or removes it for `None`, if its value is `expected`, `None` standing
+        /// for absent. Returns whether it was.
         pub fn compare_and_swap(
             $($receiver)+,
             key: impl AsRef<[u8]>,

@@ -31,7 +31,7 @@ const LIMIT_PER_BYTE: u64 = 32;
 
 /// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
 ///
-/// Fails with [`Error::Damaged`] where the file is no store's at all; any other damage is in the report. A file that needs
+/// Fails with [`Error::Damaged`] if the file is no store's at all; any other damage is in the report. A file that needs
 /// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
 /// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
@@ -58,7 +58,7 @@ fn check_in(path: &Path, memory_limit: usize, mut progress: impl FnMut(Progress)
 /// Writes what can be saved of the file at `path` to a new file, `target`. The old one is left as it is.
 ///
 /// What is damaged is left out, and what was done to the same keys later is still done. Fails with
-/// [`Error::Io`] where `target` is there already, and as [`check`] does.
+/// [`Error::Io`] if `target` is there already, and as [`check`] does.
 pub fn recover(
     path: impl AsRef<Path>,
     target: impl AsRef<Path>,

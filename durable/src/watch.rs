@@ -2,7 +2,7 @@
 //!
 //! A watch is told what the log is told: the record of each write, while the writer still holds its key's stripe or keeps every
 //! other writer out. So the changes of a key are in the order of memory. A store without a log makes such records while it has
-//! a watch. All that a write does where there is none is to read [`Watches::any`].
+//! a watch. All that a write does if there is none is to read [`Watches::any`].
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -96,12 +96,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next change, or `None` where there is none yet.
+    /// The next change, or `None` if there is none yet.
     pub fn poll(&self) -> Option<Watched> {
         self.queue.state.lock().next()
     }
 
-    /// The next change; waits for it, for so long at most, or for ever. `None` where none came, or the watch has
+    /// The next change; waits for it, for so long at most, or for ever. `None` if none came, or the watch has
     /// [ended](Self::is_ended). On WASI, with its one thread, it does not wait.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Watched> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -312,7 +312,7 @@ impl Queue {
         self.filled(state, before == 0)
     }
 
-    /// `None` where the system has no memory for it.
+    /// `None` if the system has no memory for it.
     fn change(&self, operation: &Operation<'_>) -> Option<TableChange> {
         let mut expires = None;
         let effect = match operation {

@@ -208,7 +208,7 @@ impl Read for WholeFile {
 
 /// A store in memory from the file at `path`, as [`save`] or a [`Store`](crate::Store) wrote it.
 ///
-/// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it is not a
+/// Fails with [`Error::Io`] if the file cannot be read, and with [`Error::Corrupt`] if it is not a
 /// whole, undamaged store. An empty file is an empty store.
 pub fn load(path: impl AsRef<Path>) -> Result<Store> {
     load_within(path, None, |_| {})
@@ -216,7 +216,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Store> {
 
 /// [`load`] into a store with this memory limit. `progress` is told how far it has come, from one thread at a time.
 ///
-/// Also fails with [`Error::MemoryLimit`] where the file needs more than the limit, half of it and 1 MiB: the file of a store
+/// Also fails with [`Error::MemoryLimit`] if the file needs more than the limit, half of it and 1 MiB: the file of a store
 /// always loads with its limit.
 pub fn load_within(
     path: impl AsRef<Path>,

@@ -325,7 +325,7 @@ pub enum Error {
     },
     /// The write would take the store past its memory limit, or the system has no more memory.
     MemoryLimit {
-        /// The limit in bytes, or `None` where it was the system that refused.
+        /// The limit in bytes, or `None` if it was the system that refused.
         limit: Option<usize>,
         /// The bytes that the store would hold after the write.
         needed: usize,
@@ -7191,7 +7191,7 @@ mod sorted {
         side: Side,
         leaf: NonNull<LeafHead>,
         state: u64,
-        /// The number of the leaf's index, or 0 where there is no leaf.
+        /// The number of the leaf's index, or 0 if there is no leaf.
         index: u64,
         down: bool,
         /// Which word of the leaf is the next pair's slot, and how many pairs there are from there on.
@@ -7646,7 +7646,7 @@ pub struct TableOptions<'n> {
 type Codec<'n> = (&'n str, bool);
 
 impl<'n> TableOptions<'n> {
-    /// A table with this index, which is created where there is none, with `bytes` as keys and values.
+    /// A table with this index, which is created if there is none, with `bytes` as keys and values.
     pub fn new(index: IndexKind) -> Self {
         Self { index, any_index: false, create: true, keys: (BYTES, true), values: (BYTES, true) }
     }
@@ -7657,7 +7657,7 @@ impl<'n> TableOptions<'n> {
         Self { any_index, ..self }
     }
 
-    /// Whether to create the table where there is none.
+    /// Whether to create the table if there is none.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
@@ -7692,7 +7692,7 @@ impl<'n> TableOptions<'n> {
         self.index
     }
 
-    /// Whether the table is created where there is none.
+    /// Whether the table is created if there is none.
     pub fn creates(&self) -> bool {
         self.create
     }
@@ -7706,7 +7706,7 @@ impl<'n> TableOptions<'n> {
         invalid.map_or(Ok(()), |name| Err(Error::CodecName { name: name.into() }))
     }
 
-    /// For bindings: fails where a table, also one of a snapshot, is not as these options say.
+    /// For bindings: fails if a table, also one of a snapshot, is not as these options say.
     #[doc(hidden)]
     pub fn check(&self, table: &Table) -> Result<()> {
         if !self.any_index {
@@ -7770,15 +7770,15 @@ impl Store {
 
     /// Opens the table called `name`, or creates it with this index.
     ///
-    /// Fails where a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
+    /// Fails if a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
     /// take the store past its memory limit: without pairs too, it counts some 800 bytes and its name.
     pub fn table(&self, name: &str, index: IndexKind) -> Result<Table> {
         self.table_with(name, TableOptions::new(index))
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked.
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked.
     ///
-    /// Also fails with [`Error::WrongCodec`] where the table has another codec than the one named, and with [`Error::NoTable`].
+    /// Also fails with [`Error::WrongCodec`] if the table has another codec than the one named, and with [`Error::NoTable`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
@@ -7831,7 +7831,7 @@ impl Store {
         self.inner.memory.used.load(Relaxed)
     }
 
-    /// The most bytes that the store may hold, or `None` where there is no limit.
+    /// The most bytes that the store may hold, or `None` if there is no limit.
     pub fn memory_limit(&self) -> Option<usize> {
         let limit = self.inner.memory.limit.load(Relaxed);
         (limit != usize::MAX).then_some(limit)
@@ -8140,7 +8140,7 @@ impl Table {
     /// Makes a hash table ready to hold so many pairs in all, which makes it quicker to fill by half. A sorted table has
     /// nothing to make ready.
     ///
-    /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
+    /// Fails with [`Error::MemoryLimit`] if there is no room; the pairs themselves need more.
     pub fn reserve(&self, pairs: usize) -> Result<()> {
         self.check_not_dropped()?;
         if let Pairs::Hash(index) = &self.inner.pairs {
@@ -8215,7 +8215,7 @@ impl Table {
         self.change(key.as_ref(), true, |_| Ok(Change::<&[u8]>::Delete))
     }
 
-    /// Removes the pair and returns its value, or `None` where the key was absent.
+    /// Removes the pair and returns its value, or `None` if the key was absent.
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let mut value = None;
         self.change(key.as_ref(), true, |old| {
@@ -8700,7 +8700,7 @@ impl Table {
 
     // --- read verbs
 
-    /// A copy of the key's value, or `None` where the key is absent.
+    /// A copy of the key's value, or `None` if the key is absent.
     pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         self.select_with(key, <[u8]>::to_vec)
     }
@@ -8756,7 +8756,7 @@ impl Table {
         self.select_with(key, |_| ()).is_some()
     }
 
-    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The positions come in order.
+    /// Shows `read` every key's position in `keys` and its value, or `None` if it is absent. The positions come in order.
     ///
     /// Look-ups overlap, so a value is one that the key had during the call. If `read` writes to the table, later values may
     /// show that or not.
@@ -9975,7 +9975,7 @@ impl Transaction {
 
     // --- reading
 
-    /// A copy of the key's value, or `None` where the key is absent.
+    /// A copy of the key's value, or `None` if the key is absent.
     pub fn select(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         Ok(self.look(table, key.as_ref())?.map(<[u8]>::to_vec))
     }
@@ -10319,12 +10319,12 @@ impl Cursor {
         self.position.on()
     }
 
-    /// The value that this key has now, or `None` where it was deleted.
+    /// The value that this key has now, or `None` if it was deleted.
     pub fn value(&self) -> Option<Vec<u8>> {
         self.table.select(self.key()?)
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` where there is none.
+    /// Moves to the next pair upwards and returns it, or `None` if there is none.
     ///
     /// A new cursor moves to the first pair of its range.
     #[inline]
@@ -10332,7 +10332,7 @@ impl Cursor {
         self.step(false)
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` where there is none.
+    /// Moves to the next pair downwards and returns it, or `None` if there is none.
     ///
     /// A new cursor moves to the last pair of its range.
     #[inline]

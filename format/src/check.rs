@@ -52,7 +52,7 @@ pub struct Report {
 /// bytes of memory: [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an
 /// empty store.
 ///
-/// Fails with [`Error::Corrupt`] where the file is no store's at all; any other damage is in the report.
+/// Fails with [`Error::Corrupt`] if the file is no store's at all; any other damage is in the report.
 pub fn check(
     file: &dyn ReadAt,
     memory_limit: usize,
@@ -215,7 +215,7 @@ impl Reading<'_> {
 }
 
 /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index and a name such as
-/// `recovered 7`, or `recovered 7.2` where another table is called so: the tables' own records may be lost.
+/// `recovered 7`, or `recovered 7.2` if another table is called so: the tables' own records may be lost.
 fn adopt(loader: &mut Loader, kind: Kind, mut payload: &[u8]) -> Result<()> {
     let mut adopt = |id| {
         if loader.has_had(id) {

@@ -93,7 +93,7 @@ pub trait Dump: Sized {
     }
 
     /// As [`load`](Self::load), into a store with this memory limit. Fails with
-    /// [`Error::MemoryLimit`](twindex::Error::MemoryLimit) where the dump has more than [`limit_while_loading`] allows: the dump of a
+    /// [`Error::MemoryLimit`](twindex::Error::MemoryLimit) if the dump has more than [`limit_while_loading`] allows: the dump of a
     /// store always loads with its limit.
     fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self>;
 }

@@ -80,7 +80,7 @@ pub fn load_into<T>(
 
 /// Loads a file into `store`, which is empty. `has_writer` tells whether another process may be writing to it.
 ///
-/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) where the file is damaged. A torn end is no damage, and an empty file is
+/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) if the file is damaged. A torn end is no damage, and an empty file is
 /// an empty store. Use [`load_into`] for a store with a memory limit.
 pub fn open(
     file: &dyn ReadAt,

@@ -44,7 +44,7 @@ impl Loader {
         Self { store, tables, expected: (0, 0), next_id, position: Position::default(), goes_on: false }
     }
 
-    /// A loader that goes on where another one, or a writer, has left a store with these tables.
+    /// A loader that goes on if another one, or a writer, has left a store with these tables.
     pub fn going_on<'t>(store: Store, numbered: impl IntoIterator<Item = &'t (u32, Table)>) -> Self {
         let mut tables = BTreeMap::new();
         for (id, table) in numbered {

@@ -11,7 +11,7 @@ pub(crate) fn room<T>(count: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// A list of what the iterator has, where there is memory for it.
+/// A list of what the iterator has, if there is memory for it.
 pub(crate) fn collected<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>> {
     let mut all = room(items.size_hint().0)?;
     for item in items {

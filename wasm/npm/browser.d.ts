@@ -42,9 +42,9 @@ export type Storage = 'opfs' | 'indexeddb'
 export interface KeepOptions {
   /** `everysec` by default. */
   durability?: Durability | undefined
-  /** The bytes that the store may hold. */
+  /** The most bytes in memory. */
   memoryLimit?: number | null | undefined
-  /** Opens the store as the tab that has it has written it so far. Any number of tabs may do so. */
+  /** Opens the store read-only, as its tab has written it so far. Any number of tabs may do so. */
   readOnly?: boolean | undefined
   /** Where the module is, as for `load`. */
   source?: Source | Promise<Source> | undefined
@@ -57,7 +57,7 @@ export interface KeepOptions {
   wait?: boolean | undefined
 }
 
-/** The incomplete last record that a crash left, and that was cut off the file. */
+/** The incomplete last record that a crash left, and that was discarded. */
 export interface Torn {
   readonly offset: number
   readonly bytes: number
@@ -69,7 +69,7 @@ export interface KeptStore extends Store {
   readonly torn: Torn | undefined
   /** Puts all earlier writes on the disk. `closeSync` cannot wait for that in `indexeddb`; a later `close` reports the outcome. */
   flush(): Promise<void>
-  /** Begins a new file, without replaced and deleted pairs. Writes may go on meanwhile. A file that has grown large does so by itself. */
+  /** Rewrites the file without replaced and deleted pairs, while writes go on. The store also does it by itself. */
   compact(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export interface ConnectedTable<K extends KeyCodec = 'str', V extends ValueCodec
       | ('insert' | 'replace' | 'upsert' | 'delete' | 'take' | 'alter' | 'compareAndSwap' | 'clear')
       | ('insertMany' | 'replaceMany' | 'upsertMany' | 'deleteMany' | 'compareAndSwapMany')
     > {
-  /** The changes that any tab makes, once the holder has them. After a takeover `lost` comes: read the table anew. */
+  /** The changes of all tabs, once the holder has them. After a takeover `lost` comes: read the table again. */
   watch(prefix?: Input<K> | undefined, options?: WatchOptions): Watch<K, V>
   /** As `upsert`. */
   set(key: Input<K>, value: Input<V>): Promise<boolean>
@@ -130,15 +130,15 @@ export interface ConnectedStore {
   dropTable(name: string): Promise<boolean>
   /** Of this tab's copy. */
   snapshot(): Snapshot
-  /** As of any store, but always a promise: the tab or worker that has the file commits it. */
+  /** As for any store, but always a promise: the tab or worker that has the file commits it. */
   transaction<R>(run: (tx: Transaction) => R): Promise<Awaited<R>>
   /** Whether this tab or worker has the file at the moment. */
   readonly isHolder: boolean
   readonly storage: Storage
-  /** The bytes that its copy holds. */
+  /** The bytes of this tab's copy in memory. */
   readonly memory: number
   dump(): Promise<Uint8Array>
-  /** Waits for the writes that are under way. From then on every use is `TWINDEX_CLOSED`, and so is a transaction whose function still runs. */
+  /** Waits for the writes under way. Every later use is `TWINDEX_CLOSED`, and so is a transaction whose function still runs. */
   close(): Promise<void>
   readonly closed: boolean
   [Symbol.asyncDispose](): Promise<void>
@@ -162,7 +162,7 @@ export interface PlaceOptions {
 /** The sorted names of the stores in one storage of this origin. */
 export function list(options?: PlaceOptions): Promise<string[]>
 
-/** Removes a store with all its files, damaged or not: whether there was one. `TWINDEX_IN_USE` where it is open for writing. */
+/** Removes a store with all its files, damaged or not. Returns whether there was one. `TWINDEX_IN_USE` if it is open for writing. */
 export function remove(name: string, options?: PlaceOptions): Promise<boolean>
 
 /** Gives a store another name, which must be free. Neither may be open for writing. The files are copied, then removed. */
@@ -184,8 +184,8 @@ export interface ExportOptions extends PlaceOptions {
 export function exportFile(name: string, options?: ExportOptions): Promise<Uint8Array<ArrayBuffer>>
 
 /**
- * Makes a store of the bytes of a `.twx` file from any language, such as one that the user chose. The name must be free. A file that is
- * damaged, or takes more than `memoryLimit`, is refused.
+ * Creates a store from a `.twx` file of any language, such as one that the user chose. The name must be free. A file that is damaged,
+ * or takes more than `memoryLimit`, is refused.
  */
 export function importFile(
   name: string,
@@ -196,5 +196,5 @@ export function importFile(
 /** Reads the file of the store of this name, open or not, and verifies every checksum. */
 export function check(name: string, options?: CheckKeptOptions): Promise<Report>
 
-/** Saves what is left of a damaged store under another, new name. The old store stays unchanged. */
+/** Saves what can be saved of a damaged store under a new name. The old store stays unchanged. */
 export function recover(name: string, to: string, options?: CheckKeptOptions): Promise<Recovery>

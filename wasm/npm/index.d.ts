@@ -1,5 +1,5 @@
 /**
- * An in-memory key-value engine with two kinds of index that lives inside the program that uses it.
+ * A key-value engine in your program's memory, with hash and sorted tables.
  *
  * ```js
  * import { load } from 'twindex-wasm'
@@ -37,21 +37,21 @@ export { DELETE, KEEP, TwindexError } from './src/shared/types.js'
 
 declare module './src/shared/types.js' {
   interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-    /** The store that it is of. */
+    /** Its store. */
     readonly store: Store
   }
   interface Snapshot {
     readonly store: Store
   }
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-    /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
+    /** The cache as bytes for `Cache.load`, with the times that its pairs still live. */
     dump(): Promise<Uint8Array>
     dumpSync(): Uint8Array
   }
   namespace Cache {
     /**
-     * A cache from the bytes of `dump`, in any language. It has the options and the codecs that were saved, but for those that the
-     * options name. What has expired meanwhile is not in it.
+     * Loads a cache from the bytes of `dump` in any language. Options replace the saved ones. Pairs that expired meanwhile are not
+     * loaded.
      */
     function load<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
       source: ArrayBufferView,
@@ -68,12 +68,11 @@ declare module './src/shared/types.js' {
 export interface Twindex {
   readonly Store: typeof Store
   /**
-   * For servers, and from `twindex-wasm/caches`. What `twindex-wasm` gives in browsers has no caches: to make one is
-   * `TWINDEX_NOT_SUPPORTED`.
+   * In browsers only from `twindex-wasm/caches`: a cache of `twindex-wasm` alone is `TWINDEX_NOT_SUPPORTED` there.
    */
   readonly Cache: typeof Cache
   readonly Table: typeof Table
-  /** These two, as caches, are not in what `twindex-wasm` gives in browsers. The stores that a browser keeps have both. */
+  /** These two are in browsers only from `twindex-wasm/caches`, and in stores of `twindex-wasm/browser`. */
   readonly ExpiringTable: typeof ExpiringTable
   readonly Watch: typeof Watch
   readonly Cursor: typeof Cursor
@@ -81,21 +80,21 @@ export interface Twindex {
   readonly TwindexError: typeof TwindexError
   readonly DELETE: typeof DELETE
   readonly KEEP: typeof KEEP
-  /** Verifies every checksum of a file's bytes. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
+  /** Verifies every checksum of a file's bytes. Rejects with `TWINDEX_CORRUPT` if it is not a store's file. */
   check(file: ArrayBufferView, options?: CheckOptions): Promise<Report>
-  /** Saves what is left of a damaged file: `file` is a new one. */
+  /** Saves what can be saved of a damaged file: the result's `file` is a new one. */
   recover(
     file: ArrayBufferView,
     options?: CheckOptions,
   ): Promise<Recovery & { readonly file: Uint8Array<ArrayBuffer> }>
 }
 
-/** `WebAssembly.Module`, as far as a program's typings know that. */
+/** `WebAssembly.Module`, if the program's typings have it. */
 export type CompiledModule = typeof globalThis extends { WebAssembly: infer Names }
   ? Host<'Module', Names>
   : never
 
-/** Where the module is: an address, an answer of `fetch`, its bytes, or the `WebAssembly.Module` that was compiled from them. */
+/** The module: an address, a `Response`, its bytes, or the compiled `WebAssembly.Module`. */
 export type Source =
   | string
   | Host<'URL'>
@@ -105,33 +104,33 @@ export type Source =
   | CompiledModule
 
 /**
- * Loads the module. Without an argument that is the `twindex.wasm` of this package, and the same instance every time; with
- * one, it is a new instance.
+ * Loads the module. Without an argument it is this package's own, and every call returns the same instance. With one, each call
+ * returns a new instance.
  */
 export function load(source?: Source | Promise<Source>): Promise<Twindex>
 
 export interface StoreStats {
   tables: number
-  /** The bytes that it holds. */
+  /** The bytes in memory. */
   memory: number
   snapshots: number
-  /** The bytes of these that are kept for snapshots alone. */
+  /** The bytes of these that are kept for snapshots. */
   keptBytes: number
-  /** The transactions that have begun and not ended. */
+  /** Transactions that have not ended. */
   transactions: number
 }
 
 /** A set of named tables in memory. */
-// biome-ignore lint/correctness/noUnusedVariables: it gives the class what all stores have
+// biome-ignore lint/correctness/noUnusedVariables: it adds the members of all stores to the class
 interface Store extends BaseStore {}
 declare class Store {
   constructor(options?: StoreOptions)
 
-  /** A store from the bytes that `dump` gave, in any language. */
+  /** A store from the bytes of `dump` in any language. */
   static load(source: ArrayBufferView, options?: StoreOptions): Promise<Store>
   static loadSync(source: ArrayBufferView, options?: StoreOptions): Store
 
-  /** What it holds, and what its open snapshots keep. */
+  /** Statistics of the store and its open snapshots. */
   stats(): StoreStats
 }
 

@@ -1,6 +1,6 @@
 /**
- * A module of this package, where a runtime or a bundler compiles `.wasm` files itself, as Cloudflare Workers do:
- * `load(module)` makes the classes of it.
+ * A module of this package, for runtimes and bundlers that compile `.wasm` files themselves, such as Cloudflare Workers. Pass it to
+ * `load`.
  */
 import type { CompiledModule } from './index.js'
 

@@ -1,4 +1,4 @@
-//! Vectors as long as what a caller gives or asks for: where memory is short that is an error.
+//! Vectors as long as what a caller gives or asks for: if memory is short that is an error.
 
 use crate::prelude::*;
 use pyo3::exceptions::PyMemoryError;
@@ -26,7 +26,7 @@ pub(crate) fn gather<T>(py: Python<'_>, items: impl Iterator<Item = Result<T>>) 
 #[global_allocator]
 static MEMORY: twindex_durable::Reserving = twindex_durable::Reserving::new();
 
-/// An error where memory is short, before something that takes more of it.
+/// An error if memory is short, before something that takes more of it.
 #[inline]
 pub(crate) fn check_memory() -> PyResult<()> {
     MEMORY.check().map_err(|_| PyMemoryError::new_err(()))

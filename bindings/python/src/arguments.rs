@@ -82,7 +82,7 @@ pub(crate) fn positive(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<O
     }
 }
 
-/// A pair's place in the order of the keys, counted from the end where it is negative.
+/// A pair's place in the order of the keys, counted from the end if it is negative.
 #[derive(Clone, Copy)]
 pub(crate) struct Position(pub(crate) isize);
 

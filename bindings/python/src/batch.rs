@@ -4,10 +4,10 @@ use crate::arguments;
 use crate::prelude::*;
 use crate::table::Table;
 
-/// Writes that are done all or not at all, made by `Store.batch`.
+/// Writes that are all done or none. `Store.batch` makes one.
 ///
-/// They are done by `commit`, or at the end of a `with` block that no exception left. After a crash the file has
-/// all of them or none, and where one fails, as at the memory limit, none is done.
+/// `commit` does them, or the end of a `with` block without an exception. After a crash the file has all of them or none. If one
+/// fails, as at the memory limit, none is done.
 ///
 /// >>> store = Store()
 /// >>> accounts = store.table("accounts", values="int")
@@ -39,7 +39,7 @@ impl Batch {
         Ok(body(writes)?)
     }
 
-    /// Adds a write, where there is memory for one.
+    /// Adds a write, if there is memory for one.
     fn add(
         &self,
         py: Python<'_>,
@@ -72,11 +72,11 @@ macro_rules! puts {
 }
 
 puts! {
-    /// Adds the pair where the key is absent.
+    /// Writes the pair if the key is absent.
     insert;
-    /// Replaces the value where the key is present.
+    /// Replaces the value if the key is present.
     replace;
-    /// Gives the key this value, present or not.
+    /// Writes the pair, whether the key is present or not.
     upsert;
 }
 
@@ -104,8 +104,8 @@ impl Batch {
         self.add(py, |batch| batch.increment(table.engine(), key, by))
     }
 
-    /// Has the batch done only if the key has this value when it is committed, or is absent for None. Otherwise
-    /// `commit` raises `UnexpectedError`, and nothing is done. What the batch itself writes does not count.
+    /// Makes `commit` raise `UnexpectedError`, and write nothing, unless the key has this value then, or is absent for None. Writes
+    /// of the batch itself do not count.
     ///
     /// >>> store = Store()
     /// >>> accounts = store.table("accounts", values="int")
@@ -125,7 +125,7 @@ impl Batch {
         self.add(py, |batch| batch.expect(table.engine(), key, value.as_ref().map(AsRef::as_ref)))
     }
 
-    /// Does all of them: whether each took effect. The batch ends, even where that fails.
+    /// Does all writes. Returns whether each took effect. The batch ends, even if this raises.
     fn commit(&self, py: Python<'_>) -> Result<Flags> {
         self.store.check_open()?;
         let writes = self.end(py).ok_or_else(error::ended)?;

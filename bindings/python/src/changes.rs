@@ -22,8 +22,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 
 /// An iterator over the changes of a store, in the order of its log. `Store.changes` and `twindex.changes` make one.
 ///
-/// It gives a `ChangeSet` for each batch of changes: those that are there already, then those to come, for which it waits
-/// without the interpreter's lock. `poll` does not wait, `wait` waits for a while.
+/// It returns a `ChangeSet` for each batch of changes, and waits for the next one without the interpreter's lock. `poll` does not
+/// wait, `wait` waits up to a time.
 ///
 /// >>> from tempfile import TemporaryDirectory
 /// >>> from pathlib import Path
@@ -294,12 +294,12 @@ impl Changes {
         tables.try_for_each(|codecs| codecs.visit(&visit))
     }
 
-    /// The next batch if it is there already, or None.
+    /// The next batch, or None if there is none yet.
     fn poll<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         if self.ended.load(Relaxed) { Ok(None) } else { self.next_there(py) }
     }
 
-    /// The next batch; waits for it, for so many seconds at most, and then is None.
+    /// Waits for the next batch, up to `timeout` seconds; then None.
     #[pyo3(signature = (timeout=None))]
     fn wait<'py>(
         &self,
@@ -310,7 +310,7 @@ impl Changes {
         self.next(py, Instant::now().checked_add(seconds(timeout)?))
     }
 
-    /// Where to go on: the position behind the last batch that was given. Keep it with what you made of the changes.
+    /// The position after the last batch that you got, to continue from. Save it when you have applied the batch.
     #[getter]
     fn position(&self, py: Python<'_>) -> Result<String> {
         if self.source.is_foreign() {
@@ -319,7 +319,7 @@ impl Changes {
         Ok(py.detach(|| self.lock().position).to_string())
     }
 
-    /// Ends the iteration, also for a thread that waits in it, and closes the file.
+    /// Ends the iteration, also for a waiting thread, and closes the file.
     fn close(&self, py: Python<'_>) {
         self.ended.store(true, Relaxed);
         if !self.source.is_foreign() {

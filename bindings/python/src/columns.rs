@@ -84,7 +84,7 @@ impl Column {
         Self { kind, ends, data: Vec::new() }
     }
 
-    /// Adds what is stored; whether it can be read.
+    /// Adds what is stored. Returns whether it can be read.
     fn push(&mut self, stored: &[u8]) -> std::result::Result<bool, TryReserveError> {
         if let Some(number) = self.kind.integer(stored) {
             let Ok(number) = number else { return Ok(false) };

@@ -65,8 +65,8 @@ impl Engine {
 
 /// A position in a sorted table, on the pair that it returned last.
 ///
-/// It stays valid under any write and sees every write that was finished before the call. At an end of its
-/// range it stays where it is, so that pairs appended later are found by asking again.
+/// It stays valid under any write, and each call sees all earlier writes. At an end of its range it stays, so the next call finds
+/// pairs that were appended since.
 ///
 /// >>> words = Store().table("words", index="sorted", values="int")
 /// >>> words.update(a=1, b=2)
@@ -157,32 +157,32 @@ impl Cursor {
         self.codecs.visit(&visit)
     }
 
-    /// Moves to the next pair upwards and returns it, or None where there is none. A new cursor moves to
-    /// the first pair of its range.
+    /// Moves to the next pair upwards and returns it, or None at the end. A new cursor moves to the first
+    /// pair of its range.
     fn scan_asc_next<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
         self.next(py, Engine::scan_asc_next)
     }
 
-    /// Moves to the next pair downwards and returns it, or None where there is none. A new cursor moves to
-    /// the last pair of its range.
+    /// Moves to the next pair downwards and returns it, or None at the end. A new cursor moves to the last
+    /// pair of its range.
     fn scan_desc_next<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
         self.next(py, Engine::scan_desc_next)
     }
 
-    /// `scan_asc_next` up to `limit` times: the pairs there were.
+    /// `scan_asc_next` up to `limit` times. Returns the pairs.
     #[pyo3(signature = (limit, /))]
     fn scan_asc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
         self.next_many(py, false, limit.0)
     }
 
-    /// `scan_desc_next` up to `limit` times: the pairs there were.
+    /// `scan_desc_next` up to `limit` times. Returns the pairs.
     #[pyo3(signature = (limit, /))]
     fn scan_desc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
         self.next_many(py, true, limit.0)
     }
 
-    /// Moves right before the first pair whose key is not less than `key`, within the cursor's range: the next step upwards goes
-    /// to that pair, the next step downwards to the one before it.
+    /// Moves just before the first pair of the cursor's range at or after `key`: the next step upwards goes to that pair, the next step
+    /// downwards to the one before it.
     ///
     /// >>> words = Store().table("words", index="sorted")
     /// >>> words.update(a="1", b="2", c="3")
@@ -207,7 +207,7 @@ impl Cursor {
         key.map(|key| self.codecs.keys.finish(key?)).transpose()
     }
 
-    /// The value that this key has now, or None where the pair was deleted.
+    /// The current value of this key, or None if the pair was deleted.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         self.store.check_open()?;

@@ -268,7 +268,7 @@ impl Failure {
     }
 }
 
-/// An object in an error message, cut where it is long.
+/// An object in an error message, cut if it is long.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     static REPR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = object.py();

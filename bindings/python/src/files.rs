@@ -10,19 +10,18 @@ use crate::prelude::*;
 use crate::progress::Telling;
 use crate::store::Store;
 
-/// Opens the store in the file at `path`, or makes one.
+/// Opens the store in the file at `path`, or creates it.
 ///
-/// `durability` says when a change is on disk: with "always" before the write returns, with "everysec" within a
-/// second, so that a power cut loses at most the last two seconds and a killed process nothing, with "none" when `save` or
-/// `close` is called and not otherwise.
+/// `durability` is "always" (a change is on disk before the write returns), "everysec" (within two seconds; a killed process loses
+/// nothing) or "none" (only after `save` or `close`).
 ///
-/// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
-/// the store is what the file held when it was opened, until `Store.refresh` or `Store.follow` bring it up to date. With `existing` a file that is not there is an error. A file with
-/// more than `memory_limit` bytes of pairs raises `MemoryLimitError`. `progress` is called with a `Progress` now and then,
-/// and at the end.
+/// One store at a time may write to a file; a second one raises `InUseError`. With `read_only` the file is not locked, and the store
+/// stays as the file was, until `Store.refresh` or `Store.follow` brings it up to date. With `existing` a missing file is an error. A
+/// file that needs more than `memory_limit` bytes raises `MemoryLimitError`. `progress` is called with a `Progress` several times a
+/// second, and at the end.
 ///
-/// Raises `CorruptError` where the file is damaged. What a power cut left unfinished at its end is none: that is cut
-/// off, and `Store.torn` tells of it.
+/// Raises `CorruptError` if the file is damaged. An incomplete last write is not damage: it is discarded, and `Store.torn` has its
+/// place.
 ///
 /// >>> from tempfile import TemporaryDirectory
 /// >>> from pathlib import Path
@@ -65,9 +64,9 @@ pub(crate) fn open<'py>(
     Ok(store)
 }
 
-/// The changes of the store in a file, without the memory of a store: a `Changes`, as `Store.changes` gives.
+/// The changes of a store's file, without loading the store: a `Changes`, as of `Store.changes`.
 ///
-/// Without a position it begins behind the oldest that the file has.
+/// Without a position it begins with the oldest change that the file has.
 ///
 /// >>> from tempfile import TemporaryDirectory
 /// >>> from pathlib import Path
@@ -91,11 +90,11 @@ pub(crate) fn changes(
     Changes::of_file(path.py(), file, position, View::of(tables, raw)?)
 }
 
-/// Reads a whole file and verifies every checksum: a `Report` of what is in it and what is damaged.
+/// Reads a whole file and verifies every checksum. Returns a `Report` of its contents and its damage.
 ///
-/// Raises `CorruptError` where it is no store at all, and `MemoryLimitError` where what it holds takes more than
-/// `memory_limit` bytes, or by default more than 256 MiB and 32 times its size. `progress` is called with a `Progress`
-/// now and then, and at the end.
+/// Raises `CorruptError` if it is not a store's file, and `MemoryLimitError` if its contents take more than `memory_limit` bytes:
+/// by default 256 MiB, or 32 times its size if that is more. `progress` is called with a `Progress` several times a second, and at
+/// the end.
 ///
 /// >>> from tempfile import TemporaryDirectory
 /// >>> from pathlib import Path
@@ -121,10 +120,9 @@ pub(crate) fn check<'py>(
     report(py, &checked)
 }
 
-/// Writes what can be saved of a damaged file to a new one, `target`, which must not be there yet: a `Recovery`. The old
-/// one is left as it is.
+/// Writes what can be saved of a damaged file to the new file `target`. Returns a `Recovery`. The old file stays unchanged.
 ///
-/// Raises as `check` does, and `IoError` where the new file is there already.
+/// Raises the errors of `check`, and `IoError` if `target` exists.
 #[pyfunction]
 #[pyo3(signature = (path, target, *, memory_limit=None, progress=None))]
 pub(crate) fn recover<'py>(

@@ -42,7 +42,7 @@ impl Work {
 pub(crate) struct Interrupts(Work);
 
 impl Interrupts {
-    /// Counts an item. Fails where a handler of a signal did, as Ctrl-C's does.
+    /// Counts an item. Fails if a handler of a signal did, as Ctrl-C's does.
     #[inline]
     pub(crate) fn item(&mut self, py: Python<'_>) -> Result<()> {
         self.item_of(py, 0)

@@ -47,7 +47,7 @@ impl Rest<'_> {
         std::str::from_utf8(number).ok()?.parse().ok()
     }
 
-    /// All fields up to the end of the structure or of the format. `None` where one is a pointer, or unknown.
+    /// All fields up to the end of the structure or of the format. `None` if one is a pointer, or unknown.
     fn fields(&mut self) -> Option<Layout> {
         let mut all = Layout { align: 1, ..Layout::default() };
         while !self.format.is_empty() && self.format[0] != b'}' {

@@ -1,6 +1,6 @@
 //! Python objects made from the engine's memory.
 //!
-//! Unlike pyo3's own constructors these return an error where memory is short, they do not panic.
+//! Unlike pyo3's own constructors these return an error if memory is short, they do not panic.
 
 use std::ffi::c_char;
 use std::{ptr, slice};
@@ -117,7 +117,7 @@ pub(crate) fn list<'py>(
     }
 }
 
-/// A list of `bool`: whether each took effect, or is there.
+/// A list of `bool`. Returns whether each took effect, or is there.
 pub(crate) struct Flags(pub(crate) Vec<bool>);
 
 impl<'py> IntoPyObject<'py> for Flags {

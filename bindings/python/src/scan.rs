@@ -33,7 +33,7 @@ pub(crate) enum Yields {
 /// (('a', 1), [('b', 2)])
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Scan {
-    /// None where it is over a cache.
+    /// None if it is over a cache.
     store: Option<Arc<Shared>>,
     codecs: Codecs,
     yields: Yields,
@@ -150,7 +150,7 @@ impl State {
 }
 
 impl Source {
-    /// Reads so many pairs, or fewer at the end or where `read` wants no more; how many.
+    /// Reads so many pairs, or fewer at the end or where `read` wants no more. Returns how many.
     fn read(&mut self, size: usize, read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         match self {
             Self::Ordered(cursor, down) => cursor.steps(*down, size, read),
@@ -162,7 +162,7 @@ impl Source {
     }
 }
 
-/// Reads so many pairs, or fewer where there is no room for more; how many that were.
+/// Reads so many pairs, or fewer if there is no room for more. Returns how many.
 fn read_each<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     size: usize,
     mut next: impl FnMut() -> Option<(K, V)>,
@@ -239,7 +239,7 @@ impl Scan {
         &self.codecs
     }
 
-    /// Reads so many pairs that were not read ahead, or fewer at the end or where `read` wants no more; how many. `read` runs no
+    /// Reads so many pairs that were not read ahead, or fewer at the end or where `read` wants no more. Returns how many. `read` runs no
     /// Python code.
     pub(crate) fn read(
         &self,
@@ -277,7 +277,7 @@ impl Scan {
         self.state.with(py, read_ahead).transpose()
     }
 
-    /// Fails where a signal has come, or the source has ended.
+    /// Fails if a signal has come, or the source has ended.
     fn check_source(&self, py: Python<'_>) -> Result<()> {
         py.check_signals()?;
         // A cache's is that of the parent in a child of fork. A store's is refused before.

@@ -16,10 +16,10 @@ use crate::table::reads::{described, table_reads};
 use crate::table::{Named, Table};
 use crate::ttl::seconds_of;
 
-/// All tables of a store as they were at one moment, without half of a batch or a transaction. `Store.snapshot` makes one.
+/// All tables of a store as they were at one moment. It never shows half of a batch or a transaction. `Store.snapshot` makes one.
 ///
-/// Opening one takes microseconds. While it is open, the store keeps what writes replace. Threads may share it. It ends with
-/// its `with` block, by `close`, with its store, or when it and its tables are garbage.
+/// Opening one takes microseconds. While it is open, the store keeps the values that writes replace. Threads may share it. It ends
+/// with its `with` block, by `close`, with its store, or when it and its tables are garbage.
 ///
 /// >>> store = Store()
 /// >>> orders = store.table("orders", values="int")
@@ -148,10 +148,9 @@ struct Parts {
 
 #[pymethods]
 impl Snapshot {
-    /// A table as it was: a `SnapshotTable`. Raises `NoTableError` if there was none.
+    /// A table as it was: a `SnapshotTable`. Raises `NoTableError` if there was no such table.
     ///
-    /// `table` is a name, or a `Table` of the store, whose codecs it then has. By name it has the codecs that the table
-    /// remembers, unless `keys` or `values` name others, as in `Store.table`.
+    /// `table` is a name, or a `Table` of the store, whose codecs it uses. For a name `keys` and `values` are as in `Store.table`.
     ///
     /// >>> store = Store()
     /// >>> hits = store.table("hits", values="int")
@@ -188,14 +187,13 @@ impl Snapshot {
         self.seen(py, seen, table.index(), table.codecs(), expires, ExpiringSnapshotTable::new)
     }
 
-    /// The name and index of every table that there was, by name.
+    /// The name and index of every table, by name.
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         let tables = self.open()?.tables()?;
         objects::tables(py, tables.iter().map(|table| (table.name(), table.index())))
     }
 
-    /// The snapshot's place in its store's history, as text: `Store.changes(position)` gives exactly what came after the
-    /// snapshot.
+    /// The snapshot's place in the store's history, as text: `Store.changes(position)` has exactly the changes after it.
     ///
     /// Raises `NoLogError` with durability "none", and `NoFileError` for a store in memory.
     #[getter]
@@ -219,8 +217,8 @@ impl Snapshot {
         Ok(wait_for(py, move || engine.save_as(&target))??)
     }
 
-    /// Ends the snapshot and frees the memory kept for it. Its tables, cursors and iterators raise `EndedError` from then on.
-    /// Closing it again does nothing.
+    /// Ends the snapshot and frees the memory kept for it. Every later use of its tables, cursors and iterators raises
+    /// `EndedError`. Closing it again does nothing.
     fn close(&self, py: Python<'_>) {
         if !self.store.is_foreign() {
             self.moment.end(py);
@@ -358,7 +356,7 @@ macro_rules! snapshot_table {
 }
 
 snapshot_table! {
-    /// A table as it was at the moment of a snapshot: a mapping with a table's reads. `Snapshot.table` makes one.
+    /// A table as it was at the moment of a snapshot: a mapping with a table's reads. `Snapshot.table` returns one.
     ///
     /// Writes raise `ReadOnlyError`.
     ///
@@ -373,8 +371,7 @@ snapshot_table! {
 }
 
 snapshot_table! {
-    /// A table whose pairs expire as it was at the moment of a snapshot: a `SnapshotTable` of the pairs that had not expired then. It
-    /// does not change later.
+    /// A `SnapshotTable` of a table whose pairs expire: the pairs that had not expired at that moment.
     ExpiringSnapshotTable, twindex_durable::ExpiringReads
 }
 

@@ -18,9 +18,9 @@ use crate::table::Table;
 use crate::table::expiring::ExpiringTable;
 use crate::transaction::Transaction;
 
-/// A set of named tables, in memory alone or in a file that `twindex.open` opened.
+/// A set of named tables, in memory or, from `twindex.open`, in a file.
 ///
-/// Threads share a store and its tables freely. `Store()` makes one in memory:
+/// All threads may share a store and its tables. `Store()` is a store in memory:
 ///
 /// >>> store = Store()
 /// >>> users = store.table("users")
@@ -29,8 +29,8 @@ use crate::transaction::Transaction;
 /// >>> store.tables()
 /// [('users', 'hash')]
 ///
-/// With `memory_limit`, a write that would take the store past so many bytes raises `MemoryLimitError` and
-/// changes nothing. As a context manager a store closes itself:
+/// A write that would take the store past `memory_limit` bytes raises `MemoryLimitError` and changes nothing.
+/// As a context manager a store closes itself:
 ///
 /// >>> with Store(memory_limit=1_000_000) as store:
 /// ...     store.memory_limit
@@ -75,22 +75,22 @@ impl Store {
 
     /// Opens the table of this name, or creates it.
     ///
-    /// The index of a new table is "hash", which finds single keys, or "sorted", which also scans keys in order; "hash" by
-    /// default. A table has one for good: asking for the other raises `WrongIndexError`.
+    /// The index of a new table is "hash" (default), which finds single keys, or "sorted", which also scans keys in order. It never
+    /// changes: another index than the table's raises `WrongIndexError`.
     ///
     /// Keys are "str", "bytes", "int" or "tuple", values "str", "bytes", "int", "json", "msgpack" or "pickle". Both can
-    /// also be a `Codec` of your own. A new table is "str" where you do not say. It remembers its codecs, in files and
-    /// dumps too: open it without naming them. "bytes" shows what is stored, any other codec than the table's raises
-    /// `WrongCodecError`. Codecs of your own, and "pickle", have to be named each time.
+    /// also be a `Codec` of your own. The default of a new table is "str". A table remembers its codecs, in files and dumps too,
+    /// so open it without naming them. "bytes" returns the stored bytes; any other codec than the table's raises
+    /// `WrongCodecError`. Name "pickle" and codecs of your own each time.
     ///
     /// Integers have 64 bits. Keys that are `int` order as numbers, and tuples of None, bytes, str, int, float and tuples
-    /// as tuples do. "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values
+    /// as tuples do. "msgpack" needs the package msgpack. Reading "pickle" can run any code: never read values
     /// that somebody else may have written.
     ///
-    /// With `expires=True` a new table is an `ExpiringTable`, whose pairs have times to live. A table remembers whether its pairs
-    /// expire: to contradict that raises `WrongExpiryError`.
+    /// With `expires=True` a new table is an `ExpiringTable`, whose pairs have times to live. A table remembers that; the opposite
+    /// raises `WrongExpiryError`.
     ///
-    /// With `create=False` a table that is not there raises `NoTableError`.
+    /// With `create=False` a missing table raises `NoTableError`.
     ///
     /// >>> ages = Store().table("ages", index="sorted", values="int")
     /// >>> ages["ada"] = 36
@@ -154,9 +154,9 @@ impl Store {
         objects::tables(py, tables.iter().map(|table| (table.name(), table.index())))
     }
 
-    /// Removes a table and its pairs; whether it was there.
+    /// Removes a table and its pairs. Returns whether there was one.
     ///
-    /// Handles of it find nothing from then on, and their writes raise `TableDroppedError`.
+    /// Handles of it find nothing afterwards, and their writes raise `TableDroppedError`.
     ///
     /// >>> store = Store()
     /// >>> users = store.table("users")
@@ -168,15 +168,15 @@ impl Store {
         Ok(wait_for(py, move || store.engine().drop_table(&name.0))??)
     }
 
-    /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
+    /// The bytes in memory: pairs, indexes and free space kept for reuse.
     #[getter]
     fn memory(&self) -> Result<usize> {
         Ok(self.0.open()?.memory())
     }
 
-    /// The most bytes that the store may hold, or None where there is no limit.
+    /// The most bytes in memory, or None without a limit.
     ///
-    /// A store that already holds more keeps its pairs, and refuses to grow.
+    /// A store that already has more keeps its pairs, and refuses to grow.
     ///
     /// >>> store = Store()
     /// >>> store.memory_limit is None
@@ -206,7 +206,7 @@ impl Store {
 
     /// Writes the whole store to a file, which is replaced in one step once the new one is on disk.
     ///
-    /// Without a path that is the store's own file, which then holds nothing that was overwritten since.
+    /// Without a path it rewrites the store's own file, without overwritten pairs.
     ///
     /// >>> from tempfile import TemporaryDirectory
     /// >>> from pathlib import Path
@@ -227,15 +227,14 @@ impl Store {
         Ok(wait_for(py, move || store.engine().save_as(&target))??)
     }
 
-    /// Returns once every change that was made before the call is on disk. With durability "none" that is what `save`
-    /// is for, and this does nothing.
+    /// Returns when every earlier change is on disk. With durability "none" it does nothing: use `save`.
     fn flush(&self, py: Python<'_>) -> Result<()> {
         let store = self.opened()?;
         Ok(wait_for(py, move || store.engine().flush())??)
     }
 
-    /// Writes the store's file anew without what has been overwritten since, while reads and writes go on. Happens by
-    /// itself when it is worth it. `progress` is called with a `Progress` now and then, and at the end.
+    /// Rewrites the store's file without overwritten and deleted pairs, while reads and writes go on. The store also does it by
+    /// itself. `progress` is called with a `Progress` several times a second, and at the end.
     #[pyo3(signature = (*, progress=None))]
     fn compact(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> Result<()> {
         check_not_telling()?;
@@ -247,7 +246,7 @@ impl Store {
         })
     }
 
-    /// A `Batch`: writes that are done all or not at all.
+    /// A `Batch`: writes that are all done or none.
     fn batch(&self) -> Result<Batch> {
         Ok(Batch::new(Arc::clone(&self.0), self.0.open()?.batch()))
     }
@@ -258,12 +257,12 @@ impl Store {
         Snapshot::new(py, &self.0)
     }
 
-    /// Calls `function` with a `Transaction`, commits what it wrote with that, and returns what it returned. If something that it
-    /// read has changed meanwhile, it is called again, up to a thousand times; then this raises `ConflictError`. If it raises,
-    /// nothing is written.
+    /// Calls `function` with a `Transaction`, commits its writes and returns its result. If a value that it read has changed
+    /// meanwhile, it is called again, up to a thousand times; then this raises `ConflictError`. If the function raises, nothing is
+    /// written.
     ///
-    /// Without a function it returns a `Transaction` to use in a `with` block, which raises `ConflictError` at its end where the
-    /// function would be called again. `twindex.aio.transaction` takes a coroutine function.
+    /// Without a function it returns a `Transaction` for a `with` block, which raises `ConflictError` at its end instead of running
+    /// again. `twindex.aio.transaction` takes a coroutine function.
     ///
     /// >>> store = Store()
     /// >>> accounts = store.table("accounts", values="int")
@@ -293,7 +292,7 @@ impl Store {
         Ok(RUN.import(py, "twindex._transactions", "run")?.call1((slf, function))?)
     }
 
-    /// The store's file, or None for a store in memory alone.
+    /// The store's file, or None for a store in memory.
     #[getter]
     fn path(&self) -> Option<&Path> {
         self.0.path()
@@ -305,7 +304,7 @@ impl Store {
         self.0.engine().durability().name()
     }
 
-    /// Whether it was opened for reading alone.
+    /// Whether it was opened read-only.
     #[getter]
     fn read_only(&self) -> bool {
         self.0.engine().is_read_only()
@@ -320,42 +319,39 @@ impl Store {
         Ok(Some(place.call1((torn.offset, torn.bytes))?))
     }
 
-    /// Reads what another process wrote to the file since, where this store was opened with `read_only=True`: how many
-    /// batches of changes that were. A store that is open for writing has all of them already.
+    /// With `read_only=True`: reads the changes that another process has written since. Returns the number of batches.
     ///
-    /// Tables go on working, over compactions too and when the file is replaced. When it returns, no batch is there in part;
-    /// while it runs, other threads may see a part of one. Raises `NoFileError` for a store in memory.
+    /// Open tables go on working, also when the file is compacted or replaced. While it runs, other threads may see a part of a
+    /// batch. Raises `NoFileError` for a store in memory.
     fn refresh(&self, py: Python<'_>) -> Result<u64> {
         let store = self.opened()?;
         Ok(wait_for(py, move || store.engine().refresh())??)
     }
 
-    /// Keeps up by itself from now on: `refresh` is called by a thread, every 1 to 32 ms. What goes wrong is in
-    /// `stats()["follow_error"]`. A child of a fork opens the store anew, and calls it there.
+    /// Starts a thread that calls `refresh` every 1 to 32 ms. Its errors are in `stats()["follow_error"]`. In a child of a fork
+    /// open the store again, and call it there.
     fn follow(&self, py: Python<'_>) -> Result<()> {
         let store = self.opened()?;
         Ok(wait_for(py, move || store.engine().follow())??)
     }
 
-    /// Where the store's last change is in its history, as text: what to give to `changes` later. It stays valid when the
-    /// file is compacted, closed and opened again.
+    /// The position of the store's last change, as text, for `changes`. It stays valid when the file is compacted, closed and
+    /// opened again.
     ///
-    /// Raises `NoLogError` where the durability is "none", and `NoFileError` for a store in memory.
+    /// Raises `NoLogError` if the durability is "none", and `NoFileError` for a store in memory.
     #[getter]
     fn position(&self, py: Python<'_>) -> Result<String> {
         let store = self.0.open()?;
         Ok(py.detach(|| store.position())?.to_string())
     }
 
-    /// The changes behind a position, or behind where the store is now, in the order of its log: a `Changes`, which is an
-    /// iterator over those that are there already and those to come.
+    /// The changes after a position, by default from now on, in the order of the log: a `Changes`, which is an iterator.
     ///
-    /// With `tables` it gives the changes of these alone, with keys and values as these handles have them, so codecs of your
-    /// own and "pickle" are named by them. With `raw` keys and values are bytes.
+    /// `tables` limits them to these tables, and names their codecs: "pickle" and codecs of your own need it. With `raw` keys and
+    /// values are bytes.
     ///
-    /// They are read from the file, so a store that another process has open with `read_only=True` gives them as well.
-    /// Raises `PositionGoneError` where the file no longer has them: begin again from a copy of the store, such as one opened
-    /// with `read_only=True`, and its `position`.
+    /// They are read from the file, so a store that another process has open with `read_only=True` has them too. Raises
+    /// `PositionGoneError` if the file no longer has them: begin again from a snapshot and its `position`.
     #[pyo3(signature = (position=None, *, tables=None, raw=false))]
     fn changes(
         &self,
@@ -367,7 +363,7 @@ impl Store {
         Changes::of_store(py, &self.0, position, View::of(tables, raw)?)
     }
 
-    /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.
+    /// Statistics of the store and its file, by name.
     ///
     /// >>> store = Store()
     /// >>> store.table("users")["ada"] = "1815"
@@ -391,9 +387,8 @@ impl Store {
 
     /// A store in memory from the bytes of `dump`, or from the path of a file.
     ///
-    /// Raises `CorruptError` on anything but a whole, undamaged dump, and `MemoryLimitError` where it takes more than
-    /// `memory_limit` bytes, which the store then keeps as its limit. `progress` is called with a `Progress` now and then
-    /// while a file is read, and at the end.
+    /// Raises `CorruptError` unless it is a whole, undamaged dump, and `MemoryLimitError` if it takes more than `memory_limit` bytes,
+    /// which stays the store's limit. `progress` is called with a `Progress` several times a second, and at the end.
     ///
     /// >>> Store.load(Store().dump()).tables()
     /// []
@@ -420,10 +415,10 @@ impl Store {
         }
     }
 
-    /// Puts all that is not yet there on disk, lets go of the file, and frees the memory. Every other use of the store,
-    /// of its tables and of their cursors raises `ClosedError` from then on; closing again does nothing.
+    /// Writes everything to the disk, closes the file and frees the memory. Every later use of the store, its tables and cursors
+    /// raises `ClosedError`; closing again does nothing.
     ///
-    /// Where it fails, the store stays open, so that it can be saved to another file.
+    /// If it fails, the store stays open, so that you can save it to another file.
     fn close(&self, py: Python<'_>) -> Result<()> {
         if self.0.is_foreign() {
             self.0.mark_closed();

@@ -30,12 +30,11 @@ macro_rules! either {
     };
 }
 
-/// Reads and writes that take effect together, as if nothing had come in between, or not at all, also after a crash.
-/// `Store.transaction` makes one.
+/// Reads and writes that take effect as one step, or not at all, also after a crash. `Store.transaction` makes one.
 ///
-/// Its tables read what the store held at one moment, and its own writes. It ends by `commit`, by `close`, which gives it up, or
-/// with its `with` block, which commits unless an exception left it. If something that was read has changed meanwhile, the
-/// commit raises `ConflictError` and writes nothing. No lock is held until the commit.
+/// It reads the store at one moment, and its own writes. It ends by `commit`, by `close`, which abandons it, or with its `with`
+/// block, which commits unless there was an exception. If a value that it read has changed meanwhile, the commit raises
+/// `ConflictError` and writes nothing. No lock is held until the commit.
 ///
 /// >>> store = Store()
 /// >>> accounts = store.table("accounts", values="int")
@@ -116,11 +115,10 @@ impl Transaction {
 
 #[pymethods]
 impl Transaction {
-    /// A table of the store as the transaction sees it: a `TransactionTable`. Raises `NoTableError` if there is none: a
-    /// transaction makes no tables.
+    /// A table in the transaction: a `TransactionTable`. Raises `NoTableError` if there is no such table: a transaction
+    /// creates none.
     ///
-    /// `table` is a name, or a `Table` of the store, whose codecs it then has. By name it has the codecs that the table
-    /// remembers, unless `keys` or `values` name others, as in `Store.table`.
+    /// `table` is a name, or a `Table` of the store, whose codecs it uses. For a name `keys` and `values` are as in `Store.table`.
     #[pyo3(signature = (table, *, keys=None, values=None))]
     fn table(
         &self,
@@ -140,8 +138,8 @@ impl Transaction {
         Ok(TransactionTable { store: Arc::clone(&self.store), part: Inherited::new(part), codecs })
     }
 
-    /// Ends the transaction and writes what it wrote, if nothing that it read has changed. Else raises `ConflictError`, and
-    /// nothing is written.
+    /// Commits the writes and ends the transaction. If a value that it read has changed, raises `ConflictError` and writes
+    /// nothing.
     fn commit(&self, py: Python<'_>) -> Result<()> {
         self.store.check_open()?;
         check_not_telling()?;
@@ -151,7 +149,7 @@ impl Transaction {
         self.running.note(done)
     }
 
-    /// Gives the transaction up: nothing is written. Closing it again, or after a commit, does nothing.
+    /// Abandons the transaction: nothing is written. Closing it again, or after a commit, does nothing.
     fn close(&self, py: Python<'_>) {
         if !self.store.is_foreign() {
             drop(self.running.take(py));
@@ -214,8 +212,8 @@ not_copied!(Transaction, "a Transaction cannot be pickled or copied");
 
 /// A table in a transaction: a table's reads and writes of keys, and scans of a sorted one.
 ///
-/// `Transaction.table` makes one. It has no length, and with a hash index no iteration: any write to the table would be a conflict.
-/// Only where the pairs of the table expire it takes a `ttl`, and has `ttl` and `touch`; else these raise `WrongExpiryError`.
+/// `Transaction.table` returns one. It has no length, and a hash table no iteration: any write to the table would be a conflict. Times to
+/// live need a table whose pairs expire; otherwise they raise `WrongExpiryError`.
 ///
 /// >>> store = Store()
 /// >>> log = store.table("log", index="sorted", keys="int")
@@ -243,7 +241,7 @@ pub(crate) struct Part {
 
 type Encodings<'a> = (Encoded<'a>, Encoded<'a>);
 
-/// Fails where the system has no memory for the copies that a transaction makes of so many bytes.
+/// Fails if the system has no memory for the copies that a transaction makes of so many bytes.
 fn ask_for(bytes: usize) -> Result<()> {
     /// Fewer find room in the reserve.
     const SMALL: usize = 64 << 10;
@@ -254,7 +252,7 @@ fn ask_for(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Fails where a key is too long, before anything is written.
+/// Fails if a key is too long, before anything is written.
 fn check_keys(keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<()> {
     keys.into_iter().try_for_each(|key| Ok(twindex::check_key(key.as_ref())?))
 }

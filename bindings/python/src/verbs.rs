@@ -15,7 +15,7 @@ pub(crate) trait Engine: Sync {
     /// Whether an absent key is removed too.
     const REMOVES_ABSENT: bool = false;
 
-    /// Does the verb that `write` names; whether it took effect.
+    /// Does the verb that `write` names. Returns whether it took effect.
     fn write(
         &self,
         write: Write,
@@ -57,7 +57,7 @@ pub(crate) trait Engine: Sync {
         amounts.iter().map(|(key, by)| self.increment(key.as_ref(), *by, ttl)).collect()
     }
 
-    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+    /// Writes `new`, or deletes for `None`, if the value is `expected`. Returns whether it was.
     fn compare_and_swap(
         &self,
         key: &[u8],
@@ -79,7 +79,7 @@ macro_rules! key_reads {
                 self.contains(key)
             }
 
-            /// The key's value, or `default` where the key is absent.
+            /// The key's value, or `default`.
             #[pyo3(signature = (key, default=None, /))]
             fn get<'py>(
                 &self,
@@ -89,7 +89,7 @@ macro_rules! key_reads {
                 Ok(self.find(key)?.or(default))
             }
 
-            /// The key's value, or None where the key is absent.
+            /// The key's value, or None if the key is absent.
             #[pyo3(signature = (key, /))]
             fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
                 self.find(key)
@@ -112,7 +112,7 @@ macro_rules! mapping_reads {
     ($class:ident) => {
         #[pymethods]
         impl $class {
-            /// The number of pairs. In a cache one that has expired counts until a later write removes it.
+            /// The number of pairs. Expired pairs count until they are removed.
             fn __len__(&self) -> Result<usize> {
                 self.len()
             }
@@ -160,7 +160,7 @@ macro_rules! shared_verbs {
                 self.in_turns(py, &encoded, bytes, write).map(Flags)
             }
 
-            /// As [`change`](Self::change), where there is memory for it.
+            /// As [`change`](Self::change), if there is memory for it.
             #[inline]
             pub(super) fn write<T: Send>(
                 &self,
@@ -185,7 +185,7 @@ macro_rules! shared_verbs {
                 })
             }
 
-            /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+            /// Writes `new`, or deletes for `None`, if the value is `expected`. Returns whether it was.
             pub(super) fn swap(
                 &self,
                 py: Python<'_>,
@@ -213,7 +213,7 @@ macro_rules! shared_verbs {
                 }
             }
 
-            /// One try at `alter`; `None` where another write came in between.
+            /// One try at `alter`; `None` if another write came in between.
             fn try_alter(
                 &self,
                 key: &Encoded<'_>,
@@ -258,8 +258,8 @@ macro_rules! shared_verbs {
                 if self.delete(key)? { Ok(()) } else { Err(error::missing(key)) }
             }
 
-            /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError` where that
-            /// is not given. A cache's `on_evict` is not told.
+            /// Removes the key and returns its value. For an absent key returns `default`, or raises `KeyError` without
+            /// one. A cache does not call `on_evict`.
             #[pyo3(signature = (key, default=Given::Nothing, /), text_signature = "($self, key, default=..., /)")]
             fn pop<'py>(
                 &self,
@@ -273,8 +273,7 @@ macro_rules! shared_verbs {
                 }
             }
 
-            /// The key's value; where it is absent gives it the value `default` first. What it returns is always what is
-            /// stored.
+            /// The key's value. Writes `default` first if the key is absent, and returns it as it was stored.
             #[pyo3(signature = (key, default=None, /))]
             fn setdefault<'py>(
                 &self,
@@ -297,22 +296,21 @@ macro_rules! shared_verbs {
                 }
             }
 
-            /// Removes the pair; whether it was there. What `get_or_compute` computes for the key meanwhile is not kept.
+            /// Removes the pair. Returns whether the key was present.
             #[pyo3(signature = (key, /))]
             fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
                 let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
                 self.change(py, 0, |pairs| Engine::delete(pairs, key.as_ref()))
             }
 
-            /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value
-            /// that it returns; whether a pair was written or removed. Returning an equal value changes nothing. In a cache a
-            /// pair keeps the time at which it expires.
+            /// Calls `change` with the key's value, or `default` if the key is absent, and writes the value that it returns, unless
+            /// it is equal. Returns whether a pair was written or removed. A pair keeps its time to live.
             ///
             /// `change` can also return `twindex.DELETE`, which removes the pair, or `twindex.KEEP`, which changes nothing.
-            /// Returning None is an error, except where it is a value: with "json", "msgpack", "pickle", "object" or a codec
-            /// of your own.
+            /// None is an error, except where it is a value: with "json", "msgpack", "pickle", "object" or a codec of your
+            /// own.
             ///
-            /// `change` may use the store. Where another write to the key came in between, it is called again.
+            /// `change` may use the store. If another thread changes the value meanwhile, it is called again.
             ///
             /// >>> lists = Store().table("lists", values="json")
             /// >>> lists.alter("primes", lambda found: found + [2], default=[])
@@ -340,8 +338,8 @@ macro_rules! shared_verbs {
                 }
             }
 
-            /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
-            /// converted before the first is written.
+            /// Writes the pairs of a mapping or an iterable, and the keywords, as `dict` does. All are converted before
+            /// the first is written.
             ///
             /// >>> users = Store().table("users", values="int")
             /// >>> users.update([("ada", 1815)], bob=1900)
@@ -366,7 +364,7 @@ macro_rules! shared_verbs {
                 self.write_many(py, &updates(pairs, keywords)?, Engine::set_many).map(drop)
             }
 
-            /// `delete` for each key: whether each took effect.
+            /// `delete` for each key. Returns whether each took effect.
             #[pyo3(signature = (keys, /))]
             fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
                 let py = keys.py();
@@ -375,8 +373,8 @@ macro_rules! shared_verbs {
                 self.in_turns(py, &keys, Encoded::len, Engine::delete_many).map(Flags)
             }
 
-            /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for
-            /// absent; whether it was.
+            /// Writes the value `new` if the key's value is `expected`. None is an absent value, so it also inserts and
+            /// removes. Returns whether it took effect.
             ///
             /// >>> users = Store().table("users")
             /// >>> users.compare_and_swap("ada", None, "1"), users.compare_and_swap("ada", "2", "3")
@@ -414,8 +412,8 @@ macro_rules! increments {
         #[pymethods]
         impl $class {
             /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec
-            /// is "str", "bytes", "int" or "json". A pair that is there keeps the time at which it expires, so this counts
-            /// requests by the minute. In a table whose pairs expire, a new pair lives for `ttl` seconds.
+            /// is "str", "bytes", "int" or "json". In a table whose pairs expire, `ttl` is for a pair that this adds; an existing
+            /// pair keeps its own. So it can count the requests of a minute.
             ///
             /// >>> hits = Store().table("hits", values="int")
             /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
@@ -432,8 +430,8 @@ macro_rules! increments {
                 self.write(py, 0, |pairs| Engine::increment(pairs, key.as_ref(), by, ttl))
             }
 
-            /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
-            /// fails.
+            /// `increment` for each key and amount of a mapping or an iterable. Returns the sums. Stops at the first
+            /// error.
             ///
             /// >>> hits = Store().table("hits", values="int")
             /// >>> hits.increment_many([("/", 1), ("/", 10)])
@@ -485,18 +483,18 @@ macro_rules! put {
     };
 }
 
-/// Gives a class the verbs that give keys values. Where its pairs expire, they take a `ttl`.
+/// Gives a class the verbs that give keys values. If its pairs expire, they take a `ttl`.
 macro_rules! puts {
     ($class:ident $(, $ttl:ident)?) => {
         crate::verbs::put! {
             $class $(, $ttl)?: Insert,
-            /// Adds the pair where the key is absent; whether it was. Where pairs expire, `ttl` is how many seconds this one lives.
+            /// Writes the pair if the key is absent. Returns whether it was. If pairs expire, `ttl` is how many seconds it lives.
             ///
             /// >>> users = Store().table("users")
             /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
             /// (True, False)
             insert,
-            /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+            /// `insert` for each pair of a mapping or an iterable. Returns whether each took effect.
             ///
             /// >>> users = Store().table("users")
             /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
@@ -505,26 +503,25 @@ macro_rules! puts {
         }
         crate::verbs::put! {
             $class $(, $ttl)?: Replace,
-            /// Gives the key another value where it is present; whether it was. A time to live begins anew.
+            /// Replaces the value if the key is present. Returns whether it was. A time to live starts again.
             ///
             /// >>> users = Store().table("users", values="int")
             /// >>> users.replace("ada", 1815)
             /// False
             replace,
-            /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+            /// `replace` for each pair of a mapping or an iterable. Returns whether each took effect.
             replace_many
         }
         crate::verbs::put! {
             $class $(, $ttl)?: Upsert,
-            /// Gives the key this value, present or not. Always takes effect, so always True, except in a cache for which the pair is
-            /// too large: then everything, the old value too, is as it was. The cache's other verbs, and `cache[key] = value`,
-            /// raise `CacheLimitError` there.
+            /// Writes the pair, whether the key is present or not. Returns True. Only for a pair that is too large for a cache it
+            /// returns False and changes nothing; the cache's other verbs, and `cache[key] = value`, then raise `CacheLimitError`.
             ///
             /// >>> users = Store().table("users")
             /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
             /// (True, True)
             upsert,
-            /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+            /// `upsert` for each pair of a mapping or an iterable. Returns whether each took effect.
             upsert_many
         }
     };

@@ -87,7 +87,7 @@ impl Watching {
         }
     }
 
-    /// The next change. Where there is none, has `wake` called from any thread once there is one or the watch has ended.
+    /// The next change. If there is none, has `wake` called from any thread once there is one or the watch has ended.
     fn poll_or_wake<'py>(&self, wake: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let (py, watch) = (wake.py(), self.watch()?);
         if let Some(item) = self.hold(None) {
@@ -120,12 +120,12 @@ macro_rules! watches {
     ($class:ident) => {
         #[pymethods]
         impl $class {
-            /// The changes that this process makes from now on to keys that begin with `prefix`, or to all keys, in the order in which each
-            /// key changes: a `Watch`, which is an iterator for threads and for `async for`.
+            /// The changes that this process makes from now on to keys that start with `prefix`, or to all keys: a `Watch`, which is an
+            /// iterator for `for` and `async for`. The changes of one key come in order.
             ///
-            /// It needs no file. It sees writes of any thread, batches and transactions as a whole, and `clear` and `drop_table`. It is a
-            /// queue of at most `max_changes` (16,384 unless given) and `capacity` bytes (16 MiB) that you have not read yet. It never holds up a
-            /// writer: what finds it full is counted, and a change of the kind "lost" has the `count`. Then read the table anew.
+            /// It needs no file. It has the writes of all threads; batches and transactions come whole. It holds up to `max_changes`
+            /// (16,384 by default) and `capacity` bytes (16 MiB) that you have not read, and never holds up a writer: it counts the
+            /// rest, and a change of the kind "lost" has their `count`. Then read the table again.
             ///
             /// >>> users = Store().table("users", values="int")
             /// >>> with users.watch("user:") as watch:

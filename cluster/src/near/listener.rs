@@ -22,7 +22,7 @@ const LOOKED: Duration = Duration::from_secs(5);
 /// How long it is waited before a server that could not be listened to is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Fails where the servers do not let this client listen.
+/// Fails if the servers do not let this client listen.
 pub(crate) async fn check(router: &Router, prefix: &[u8]) -> Result<()> {
     for master in router.masters().iter().take(1) {
         let failed = |error: &RedisError| Failure::new(&master.text(), error);

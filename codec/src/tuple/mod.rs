@@ -43,7 +43,7 @@ pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// Where the keys begin and end that start with the items of `prefix`, which is the bytes of a tuple.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] where the system has none for the two bounds.
+/// [`Error::OutOfMemory`] if the system has none for the two bounds.
 pub fn prefix_range(prefix: &[u8]) -> Result<Range> {
     let copy = |extra: &[u8]| {
         let mut copy = Vec::new();

@@ -46,7 +46,7 @@ pub fn pack(tuple: &impl PackItems) -> Result<Vec<u8>> {
 /// The tuple that these bytes stand for.
 ///
 /// # Errors
-/// [`Error::NotATuple`] where they are not a tuple, [`Error::OtherItems`] where they are another one.
+/// [`Error::NotATuple`] if they are not a tuple, [`Error::OtherItems`] if they are another one.
 pub fn unpack<'k, T: Items<'k>>(key: &'k [u8]) -> Result<T> {
     let mut reader = Reader::new(key);
     let items = T::items(&mut reader)?;

@@ -89,7 +89,7 @@ impl<'k> Iterator for Reader<'k> {
     }
 }
 
-/// The content up to its end, which is taken off; `None` where it has none.
+/// The content up to its end, which is taken off; `None` if it has none.
 fn content<'k>(rest: &mut &'k [u8]) -> Result<Option<Cow<'k, [u8]>>> {
     let whole = *rest;
     let mut copy = Vec::new();

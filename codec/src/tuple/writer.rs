@@ -59,7 +59,7 @@ impl Writer {
     /// Begins a tuple within this one.
     ///
     /// # Errors
-    /// [`Error::TooDeep`] where it would be the 65th.
+    /// [`Error::TooDeep`] if it would be the 65th.
     pub fn begin(&mut self) -> Result<()> {
         if self.depth == MAX_DEPTH {
             return Err(Error::TooDeep);
@@ -71,7 +71,7 @@ impl Writer {
     /// Ends the tuple that was begun last.
     ///
     /// # Errors
-    /// [`Error::Unbalanced`] where there is none.
+    /// [`Error::Unbalanced`] if there is none.
     pub fn end(&mut self) -> Result<()> {
         self.depth = self.depth.checked_sub(1).ok_or(Error::Unbalanced)?;
         self.append(&[END])
@@ -80,7 +80,7 @@ impl Writer {
     /// The bytes of the tuple.
     ///
     /// # Errors
-    /// [`Error::TooLong`] for more than [`MAX_BYTES`], [`Error::Unbalanced`] where a tuple was begun and not ended.
+    /// [`Error::TooLong`] for more than [`MAX_BYTES`], [`Error::Unbalanced`] if a tuple was begun and not ended.
     pub fn finish(self) -> Result<Vec<u8>> {
         if self.len > MAX_BYTES {
             return Err(Error::TooLong { len: self.len, start: excerpt(&self.bytes) });
@@ -92,7 +92,7 @@ impl Writer {
     /// after [`MAX_BYTES`] and one more, and then stands where it would in the order of the keys, none of which is so long.
     ///
     /// # Errors
-    /// [`Error::Unbalanced`] where a tuple was begun and not ended.
+    /// [`Error::Unbalanced`] if a tuple was begun and not ended.
     pub fn finish_sought(self) -> Result<Vec<u8>> {
         if self.depth > 0 { Err(Error::Unbalanced) } else { Ok(self.bytes) }
     }

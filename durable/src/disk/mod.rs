@@ -17,7 +17,7 @@ pub(crate) mod sim;
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Opens a file that is there: the one that `lock` is on, or else for reading alone.
     fn open(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
-    /// Makes an empty file where nothing is, for the owner and with the permissions of the one that `lock` is on.
+    /// Makes an empty file if nothing is, for the owner and with the permissions of the one that `lock` is on.
     fn create(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
     /// Gives a file another name in the same folder, in place of what has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -39,14 +39,14 @@ pub(crate) trait File: ReadAt + Debug + Send {
     fn reserve(&self, from: u64, to: u64) -> io::Result<()>;
     /// Returns once all that was written is on disk.
     fn sync(&self) -> io::Result<()>;
-    /// Has later reads from `offset` on come from the disk, not from the system's memory; whether the system can.
+    /// Has later reads from `offset` on come from the disk, not from the system's memory. Returns whether the system can.
     fn forget(&self, offset: u64) -> io::Result<bool>;
     /// Locks a file that was just created and is to take the place of the `old` one at `path`.
     fn lock(&self, path: &Path, old: Option<&Lock>) -> io::Result<Option<Lock>>;
     /// Whether what is written to the file is lost, since no folder has a name for it, or another one is at its `path`.
     fn is_gone(&self, path: &Path) -> io::Result<bool>;
     /// A part of the file, which was reserved, as memory: what is written there is as good as by `write_at`.
-    /// `None` where the system has no such thing.
+    /// `None` if the system has no such thing.
     fn window(&self, _offset: u64, _len: usize) -> Option<Box<dyn Window>> {
         None
     }

@@ -397,7 +397,7 @@ impl File for SimFile {
         Ok(())
     }
 
-    /// Where it fails, nobody knows what is on disk, and a later sync does not tell: the system has given up
+    /// If it fails, nobody knows what is on disk, and a later sync does not tell: the system has given up
     /// what it could not write.
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();

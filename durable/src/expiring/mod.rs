@@ -76,12 +76,12 @@ pub enum AnyTable {
 impl Store {
     /// Opens the table called `name` whose pairs expire, or creates it with this index.
     ///
-    /// Fails with [`Error::WrongExpiry`] where the pairs of that table do not expire.
+    /// Fails with [`Error::WrongExpiry`] if the pairs of that table do not expire.
     pub fn expiring_table(&self, name: &str, index: IndexKind) -> Result<ExpiringTable> {
         self.expiring_table_with(name, TableOptions::new(index))
     }
 
-    /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only where it is there if so asked.
+    /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only if it is there if so asked.
     pub fn expiring_table_with(&self, name: &str, options: TableOptions<'_>) -> Result<ExpiringTable> {
         self.check_found(name, true)?;
         let (id, table) = as_stored(options, |stored| self.handle.table(name, stored))?;
@@ -178,7 +178,7 @@ impl ExpiringTable {
         "; whether it was."
     );
 
-    /// Does the verb that `write` names; whether it took effect.
+    /// Does the verb that `write` names. Returns whether it took effect.
     pub fn write(
         &self,
         write: Write,
@@ -214,7 +214,7 @@ impl ExpiringTable {
         Ok(done)
     }
 
-    /// Adds a pair in place of an expired one; whether there was no other.
+    /// Adds a pair in place of an expired one. Returns whether there was no other.
     fn write_over(&self, key: &[u8], stored: &[u8]) -> Result<bool> {
         if self.reads.contains(key) {
             return Ok(false);
@@ -225,12 +225,12 @@ impl ExpiringTable {
         })
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.change(key, FOREVER, |_| Change::Delete)
     }
 
-    /// Gives a pair a new time to live from now on; whether it was there.
+    /// Gives a pair a new time to live from now on. Returns whether it was there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let deadline = self.deadline(ttl.into())?;
         let mut is_there = false;
@@ -246,8 +246,8 @@ impl ExpiringTable {
         Ok(is_there)
     }
 
-    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with no
-    /// other write to the key in between; whether a pair was written or removed.
+    /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns, with no
+    /// other write to the key in between. Returns whether a pair was written or removed.
     ///
     /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever.
     pub fn alter(
@@ -322,7 +322,7 @@ impl ExpiringTable {
 
     // --- write verbs over many
 
-    /// Does the verb that `write` names for each pair: whether each took effect.
+    /// Does the verb that `write` names for each pair. Returns whether each took effect.
     pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         write: Write,
@@ -358,7 +358,7 @@ impl ExpiringTable {
 
     write_many_verbs!([K: AsRef<[u8]>, V: AsRef<[u8]>] &[(K, V)], ttl: impl Into<Option<Duration>>);
 
-    /// [`delete`](Self::delete) for each key: whether each took effect.
+    /// [`delete`](Self::delete) for each key. Returns whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         self.change_many(keys, FOREVER, |_, _| Change::Delete)
     }
@@ -446,7 +446,7 @@ pub(crate) fn set(value: Option<&[u8]>) -> Change {
     value.map_or(Change::Delete, |value| Change::Set(value.to_vec()))
 }
 
-/// The sum of a value, 0 where there is none, and of `by`.
+/// The sum of a value, 0 if there is none, and of `by`.
 pub(crate) fn incremented(old: Option<&[u8]>, by: i64) -> twindex::Result<i64> {
     old.map_or(Ok(by), |text| twindex::incremented(text, by).map_err(|error| *error))
 }

@@ -96,12 +96,12 @@ impl ExpiringReads {
         self.table.is_empty()
     }
 
-    /// A copy of the key's value, or `None` where the key is absent.
+    /// A copy of the key's value, or `None` if the key is absent.
     pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         self.select_with(key, <[u8]>::to_vec)
     }
 
-    /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
+    /// What `read` makes of the key's value, which is not copied, or `None` if the key is absent.
     #[inline]
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.table.select_with(key, |stored| Some(read(self.time.show(stored)?.1))).flatten()
@@ -130,7 +130,7 @@ impl ExpiringReads {
         }
     }
 
-    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent.
+    /// Shows `read` every key's position in `keys` and its value, or `None` if it is absent.
     pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], mut read: impl FnMut(usize, Option<&[u8]>)) {
         self.table.select_many(keys, |position, stored| {
             read(position, stored.and_then(|stored| Some(self.time.show(stored)?.1)));
@@ -270,17 +270,17 @@ impl ExpiringCursor {
         (self.at == At::Pair).then_some(&self.key)
     }
 
-    /// The value that this key has now, or `None` where it was deleted or has expired.
+    /// The value that this key has now, or `None` if it was deleted or has expired.
     pub fn value(&self) -> Option<Vec<u8>> {
         self.reads.select(self.key()?)
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` where there is none.
+    /// Moves to the next pair upwards and returns it, or `None` if there is none.
     pub fn scan_asc_next(&mut self) -> Option<(&[u8], &[u8])> {
         self.step(false)
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` where there is none.
+    /// Moves to the next pair downwards and returns it, or `None` if there is none.
     pub fn scan_desc_next(&mut self) -> Option<(&[u8], &[u8])> {
         self.step(true)
     }
@@ -328,7 +328,7 @@ impl ExpiringCursor {
         done
     }
 
-    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many there were.
+    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`. Returns how many.
     pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(false, limit, |key, value| {
             read(key, value);
@@ -336,7 +336,7 @@ impl ExpiringCursor {
         })
     }
 
-    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`; how many there were.
+    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`. Returns how many.
     pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(true, limit, |key, value| {
             read(key, value);

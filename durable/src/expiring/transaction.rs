@@ -65,7 +65,7 @@ impl ExpiringPart<'_> {
         Ok(())
     }
 
-    /// A copy of the key's value, or `None` where the key is absent.
+    /// A copy of the key's value, or `None` if the key is absent.
     pub fn select(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         Ok(self.find(key.as_ref())?.map(|(_, value)| value))
     }
@@ -111,7 +111,7 @@ impl ExpiringPart<'_> {
         }
     }
 
-    /// Does the verb that `write` names; whether it takes effect.
+    /// Does the verb that `write` names. Returns whether it takes effect.
     pub fn write(
         &mut self,
         write: Write,
@@ -138,7 +138,7 @@ impl ExpiringPart<'_> {
         "; whether it was."
     );
 
-    /// Gives a pair a new time to live; whether it was there.
+    /// Gives a pair a new time to live. Returns whether it was there.
     pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
         let Some((old, value)) = self.find(key)? else { return Ok(false) };
@@ -146,14 +146,14 @@ impl ExpiringPart<'_> {
         self.put(key, deadline, &value).map(|()| true)
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let is_there = self.contains(key.as_ref())?;
         self.transaction.delete(&self.table.table, key)?;
         Ok(is_there)
     }
 
-    /// Shows `change` the key's value, or `None` where it is absent, and does what it returns; whether a pair was written or removed.
+    /// Shows `change` the key's value, or `None` if it is absent, and does what it returns. Returns whether a pair was written or removed.
     /// `ttl` is that of a pair that is added.
     pub fn alter(
         &mut self,

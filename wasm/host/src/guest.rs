@@ -27,7 +27,7 @@ impl Default for Limits {
     }
 }
 
-/// What one instance of a component holds: the buckets that it was given and its handles.
+/// The buckets and handles of one instance of a component.
 /// [`KeyValue::guest`](crate::KeyValue::guest) makes it.
 pub struct Guest {
     pub(crate) buckets: Arc<HashMap<String, Arc<Bucket>>>,

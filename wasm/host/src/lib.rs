@@ -1,8 +1,7 @@
 //! Key-value stores for WebAssembly components in [wasmtime]: all guests of a host share one [Twindex](twindex) store, in
 //! memory or in a file, which outlives them.
 //!
-//! A component imports `wasi:keyvalue` or `twindex:engine`. Its buckets are tables of the store. It reaches those that the host
-//! names, and no other.
+//! A component imports `wasi:keyvalue` or `twindex:engine`. Its buckets are tables of the store: those that the host names.
 //!
 //! ```
 //! use twindex_wasmtime::{Guest, KeyValue, durable};
@@ -25,31 +24,30 @@
 //!
 //! # Interfaces
 //!
-//! | interface | what there is |
+//! | interface | supported |
 //! |---|---|
 //! | `wasi:keyvalue/{store,atomics,batch}@0.2.0-draft` | as in the crate `wasmtime-wasi-keyvalue`: cursors and `increment` are `u64` |
-//! | `wasi:keyvalue/{store,atomics,batch}@0.2.0-draft2` | all; [`GetMany`] tells which of the two forms of `get-many` |
-//! | `twindex:engine/stores` | `store.buckets`, `table`, `table-with`, `tables`; of tables all but cursors, iterators and `memory`. No stores of a guest's own, dumps, snapshots or transactions |
+//! | `wasi:keyvalue/{store,atomics,batch}@0.2.0-draft2` | all; [`GetMany`] chooses one of the two forms of `get-many` |
+//! | `twindex:engine/stores` | `store.buckets`, `table`, `table-with`, `tables`; tables without cursors, iterators and `memory`. No stores of a guest's own, dumps, snapshots or transactions |
 //!
-//! The `watcher` of `wasi:keyvalue` is not there. A component that imports a function that is not there is refused when it is
-//! instantiated, by its name.
+//! Not supported: `watcher` of `wasi:keyvalue`. Instantiating a component that imports a missing function fails, and the error names
+//! the function.
 //!
 //! # What a guest can and cannot do
 //!
-//! Errors are those of the interface: `no-such-store` for a bucket that the guest was not given, `access-denied` for a write to
-//! a bucket that is [read-only](KeyValue::read_only), `other` for everything else, whose text begins with a stable code such as
+//! Errors are those of the interface: `no-such-store` for a bucket that the host did not name, `access-denied` for a write to a
+//! [read-only](KeyValue::read_only) bucket, and otherwise `other`, whose text begins with a stable code such as
 //! `TWINDEX_MEMORY_LIMIT`. Nothing traps, with one exception: `select`, `contains`, `select-many` and `contains-many` of
 //! `twindex:engine` have no error, so a closed store or too large an answer ends the guest.
 //!
-//! Each instance may hold so many [handles](KeyValue::max_handles) and get so many bytes in one [answer](KeyValue::max_answer).
-//! `list-keys` gives about 1,000 keys or 1 MiB at a time. What a guest passes in one call is bounded by wasmtime
-//! ([`set_hostcall_fuel`](wasmtime::Store::set_hostcall_fuel), 128 MiB), which traps beyond it. What a guest stores is bounded
-//! by the [memory limit](durable::Store::set_memory_limit) of the store and the quotas of the bucket
-//! ([`max_pairs`](KeyValue::max_pairs), [`max_bytes`](KeyValue::max_bytes)). A guest that is interrupted or dropped leaves the
-//! store whole: each call is done or not begun.
+//! An instance's [handles](KeyValue::max_handles) and the bytes of one [answer](KeyValue::max_answer) are limited. `list-keys`
+//! returns about 1,000 keys or 1 MiB at a time. wasmtime limits the bytes that a guest passes in one call
+//! ([`set_hostcall_fuel`](wasmtime::Store::set_hostcall_fuel), 128 MiB), and traps beyond them. The stored bytes are limited by the [memory limit](durable::Store::set_memory_limit) of the store and the quotas of the bucket
+//! ([`max_pairs`](KeyValue::max_pairs), [`max_bytes`](KeyValue::max_bytes)). You may interrupt or drop a guest at
+//! any time: each of its calls is done or not begun.
 //!
-//! A bucket's table may have either index; a new one has a hash. Listed keys are in order where the table is sorted. Keys that
-//! are no UTF-8, which programs outside may write, are not listed.
+//! A bucket's table may have either index; a new one is a hash table. A sorted table lists its keys in order. Keys that are not
+//! UTF-8, which other programs may write, are not listed.
 
 mod bucket;
 mod engine;
@@ -73,7 +71,7 @@ pub use guest::Guest;
 use guest::Limits;
 use linking::Linking;
 
-/// The buckets that guests are given: tables of one store.
+/// The buckets of guests: tables of one store.
 ///
 /// Clones have the same store and quotas, so a clone with other buckets serves other guests. Any of them may add to the linker.
 #[derive(Clone)]
@@ -88,7 +86,7 @@ pub struct KeyValue {
     failed: Option<String>,
 }
 
-/// What `get-many` of `wasi:keyvalue/batch@0.2.0-draft2` returns, which two drafts of the same name say differently.
+/// The result of `get-many` of `wasi:keyvalue/batch@0.2.0-draft2`, which differs between two drafts of this name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GetMany {
     /// `list<tuple<string, option<list<u8>>>>`: Spin, and the repository of `wasi:keyvalue` since August 2026.
@@ -132,7 +130,7 @@ impl KeyValue {
         }
     }
 
-    /// Gives guests the bucket `name`: the table of that name in the store, which is created as a hash table if it is missing.
+    /// Adds the bucket `name`: the table of that name in the store, which is created as a hash table if it is missing.
     ///
     /// A table that cannot be opened is an error of [`add_to_linker`](Self::add_to_linker).
     #[must_use]
@@ -146,8 +144,7 @@ impl KeyValue {
         }
     }
 
-    /// Makes a bucket read-only: the guest's writes to it are `access-denied`. A bucket that was not given yet is the table of
-    /// the same name.
+    /// Makes a bucket read-only: writes to it are `access-denied`. Adds it as the table of the same name if it is new.
     #[must_use]
     pub fn read_only(self, name: &str) -> Self {
         let mut given = if self.buckets.contains_key(name) { self } else { self.bucket(name, name) };
@@ -157,23 +154,22 @@ impl KeyValue {
         given
     }
 
-    /// Lets the table of a bucket have so many pairs at most. Writes that would pass that fail with `TWINDEX_QUOTA`.
+    /// The most pairs of a bucket's table. Writes that would pass it fail with `TWINDEX_QUOTA`.
     ///
-    /// It counts what is in the table now and what guests of this `KeyValue` and its clones write from now on; not what the
-    /// host writes to the store itself.
+    /// It counts the table's current pairs and the writes of guests of this `KeyValue` and its clones, not the host's own writes.
     #[must_use]
     pub fn max_pairs(self, bucket: &str, pairs: u64) -> Self {
         self.limit("max_pairs", bucket, |quota| quota.limit(Some(pairs), None))
     }
 
-    /// Lets the keys and values of a bucket's table have so many bytes at most, as [`max_pairs`](Self::max_pairs) its pairs.
-    /// What the index takes is not counted; the store's memory limit counts everything.
+    /// The most bytes of keys and values in a bucket's table, as [`max_pairs`](Self::max_pairs). The index does not count; the
+    /// store's memory limit counts everything.
     #[must_use]
     pub fn max_bytes(self, bucket: &str, bytes: u64) -> Self {
         self.limit("max_bytes", bucket, |quota| quota.limit(None, Some(bytes)))
     }
 
-    /// How many handles of buckets, tables and swaps one instance may hold: 1,024 by default. One more is
+    /// The most handles of buckets, tables and swaps of one instance: 1,024 by default. One more is
     /// `TWINDEX_TOO_MANY_HANDLES`.
     #[must_use]
     pub fn max_handles(mut self, handles: usize) -> Self {
@@ -181,8 +177,8 @@ impl KeyValue {
         self
     }
 
-    /// How many bytes a guest may get in one answer about several pairs, and how many its open swaps may hold: 64 MiB unless
-    /// told. More is `TWINDEX_ANSWER_TOO_LARGE`.
+    /// The most bytes of one answer about several pairs, and of a guest's open swaps: 64 MiB by default. More is
+    /// `TWINDEX_ANSWER_TOO_LARGE`.
     #[must_use]
     pub fn max_answer(mut self, bytes: usize) -> Self {
         self.limits.answer = bytes;
@@ -196,7 +192,7 @@ impl KeyValue {
         self
     }
 
-    /// What one instance holds: its handles, and which buckets it was given. It belongs into the data of a [`wasmtime::Store`].
+    /// The buckets and handles of one instance. Put it into the data of a [`wasmtime::Store`].
     pub fn guest(&self) -> Guest {
         Guest::new(Arc::clone(&self.buckets), self.limits)
     }
@@ -209,7 +205,7 @@ impl KeyValue {
     /// Adds all interfaces. `guest` finds an instance's [`Guest`] in its data.
     ///
     /// Calls run on the thread that runs the instance, also in an asynchronous one: see
-    /// [`add_to_linker_async`](Self::add_to_linker_async). Fails where a table could not be opened or a bucket is not there.
+    /// [`add_to_linker_async`](Self::add_to_linker_async). Fails if a table could not be opened or a bucket was never added.
     pub fn add_to_linker<T: Send + 'static>(
         &self,
         linker: &mut Linker<T>,

@@ -64,7 +64,7 @@ impl<T: Send + 'static> Interface<'_, T> {
             .resource(name, ResourceType::host::<R>(), move |mut cx, rep| drop(guest(cx.data_mut()), rep))
     }
 
-    /// A function that never waits. Where it fails, the guest is trapped.
+    /// A function that never waits. If it fails, the guest is trapped.
     pub(crate) fn at_once<P, R>(
         &mut self,
         name: &str,

@@ -51,22 +51,22 @@ def connect(url, **options):
 
     Options, times in seconds:
 
-    - `namespace="tw"`: what every key in the servers begins with.
-    - `near_cache=0`: the bytes of pairs to keep in this process, each for `longest_life=60` at most.
+    - `namespace="tw"`: the start of every key in the servers.
+    - `near_cache=0`: the bytes of pairs to cache in this process, each for `longest_life=60` at most.
     - `timeout=2`: how long a server may take for a command; `connect_timeout=1` for a connection.
-    - `patience=15`: how long a command is tried that no server has taken yet.
-    - `replicas=0`: how many replicas of its master must have a write before it returns.
-    - `partitions=16`: of a sorted table that is created.
-    - `catalogue_age=1`: how soon a table is noticed that another client dropped.
-    - `addresses={}`: where a server is reached that announces another address, such as
-      `{"172.17.0.2:6379": "localhost:7000"}`; a host alone stands for all its ports.
+    - `patience=15`: how long a command that no server has accepted is retried.
+    - `replicas=0`: how many replicas must have a write before it returns.
+    - `partitions=16`: the partitions of a new sorted table.
+    - `catalogue_age=1`: how soon this client notices a table that another client dropped.
+    - `addresses={}`: addresses in place of those that servers announce, such as `{"172.17.0.2:6379": "localhost:7000"}`; a host
+      alone stands for all its ports.
     - `tls_authority`, and `tls_identity`, a certificate and its key: PEM.
     """
     return connecting(url, options, False, Store)
 
 
 class Batch(_Batch):
-    """Writes that are done all or not at all, in one slot: see `twindex_cluster.Store.batch`."""
+    """Writes in one slot that are all done or none: see `twindex_cluster.Store.batch`."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class Table(Verbs, MutableMapping):
     def alter(self, key, change, /, default=None):
         """Change one pair: `change` gets the value, or the default, and returns the new one, DELETE or KEEP.
 
-        It is called again where another client writes the pair in between. Whether a pair was written or removed.
+        If another client writes the pair meanwhile, it is called again. Returns whether a pair was written or removed.
         """
         raw = self._coder.key(key)
         while True:
@@ -130,7 +130,7 @@ class Table(Verbs, MutableMapping):
             raise KeyError(key)
 
     def pop(self, key, /, *default):
-        """Remove the pair; its value, or the default where it is absent. Nobody else gets this value."""
+        """Remove the pair. Returns its value, or the default if the key is absent. Only one caller gets the value."""
         if len(default) > 1:
             msg = f"pop() takes a key and one default, not {len(default)}"
             raise TypeError(msg)
@@ -144,7 +144,7 @@ class Table(Verbs, MutableMapping):
         raise KeyError(key)
 
     def popitem(self):
-        """Remove some pair, and return it. Nobody else gets it."""
+        """Remove any pair and return it. Only one caller gets it."""
         missing = object()
         for key in self:
             if (value := self.pop(key, missing)) is not missing:
@@ -153,7 +153,7 @@ class Table(Verbs, MutableMapping):
         raise KeyError(msg)
 
     def setdefault(self, key, default=None, /):
-        """The key's value, once the default was inserted where it was absent."""
+        """The key's value. Inserts the default first if the key is absent."""
         missing = object()
         while (value := self.get(key, missing)) is missing:
             if self.insert(key, default):
@@ -191,7 +191,7 @@ class Table(Verbs, MutableMapping):
         return (value for _, value in self._iterate_items(reverse))
 
     def update(self, pairs=(), /, **keywords):
-        """Write the pairs of a mapping or an iterable, and of the keywords."""
+        """Write the pairs of a mapping or an iterable, and the keywords."""
         written = [*(pairs.items() if hasattr(pairs, "items") else pairs), *keywords.items()]
         self.upsert_many(written)
 

@@ -1,7 +1,7 @@
-"""What the classes for threads and for asyncio share.
+"""The members that the classes for threads and for asyncio share.
 
-Each verb returns what the native half returns: the result, or for asyncio an awaitable of it. What comes back from the
-servers is decoded by a function that the native half calls.
+Each verb returns the result of the native half, for asyncio an awaitable. The native half calls a function that decodes the
+servers' answers.
 """
 
 from datetime import timedelta
@@ -35,7 +35,7 @@ COUNTS = {"near_cache": (0, 2**63 - 1), "partitions": (1, 1024), "replicas": (0,
 
 
 class Connected:
-    """What all objects have that speak to the servers."""
+    """The base of all classes that need the servers."""
 
     __slots__ = ("__weakref__",)
 
@@ -45,7 +45,7 @@ class Connected:
 
 
 class Stores(Connected):
-    """What stores of both kinds have."""
+    """The members of both kinds of stores."""
 
     __slots__ = ("_native",)
 
@@ -71,30 +71,30 @@ class Stores(Connected):
         return self._native.tables(None)
 
     def drop_table(self, name):
-        """Remove a table and its pairs; whether it was there."""
+        """Remove a table and its pairs. Returns whether there was one."""
         return self._native.drop_table(checked("the name", name, str))
 
     def batch(self):
-        """A batch of writes, to be filled and committed, which a `with` block does at its end."""
+        """A batch of writes: fill it, then commit it. A `with` block commits it at its end."""
         return self._batch(self._native.batch())
 
     def snapshot(self):
-        """No cluster has one: raises `NotSupportedError`."""
+        """Clusters have none: raises `NotSupportedError`."""
         raise NotSupportedError(f"a store in a cluster has no snapshots: {self!r}")
 
     def transaction(self, _function=None, /):
-        """No cluster has one: raises `NotSupportedError`. A batch that expects values is the next best."""
+        """Clusters have none: raises `NotSupportedError`. Use a batch that expects values."""
         raise NotSupportedError(
             f"a store in a cluster has no transactions, but batches can expect values: {self!r}"
         )
 
     @property
     def near_stats(self):
-        """The figures of the near cache, or None."""
+        """Statistics of the near cache, or None."""
         return self._native.near_stats()
 
     def close(self):
-        """Close the connections: every use of the store and its tables fails from then on."""
+        """Close the connections. Every later use of the store and its tables fails."""
         self._native.close()
 
     def __repr__(self):
@@ -102,7 +102,7 @@ class Stores(Connected):
 
 
 class Verbs(Connected):
-    """What tables of both kinds have."""
+    """The members of both kinds of tables."""
 
     __slots__ = ("_coder", "_native")
 
@@ -127,7 +127,7 @@ class Verbs(Connected):
 
     @property
     def codecs(self):
-        """The names of the codecs that the table remembers, of its keys and of its values."""
+        """The names of the table's codecs, of keys and values."""
         return self._native.codecs
 
     def __repr__(self):
@@ -161,19 +161,19 @@ class Verbs(Connected):
     # --- writes
 
     def insert(self, key, value, /, *, ttl=None):
-        """Add the pair where the key is absent; whether it was."""
+        """Write the pair if the key is absent. Returns whether it was."""
         return self._native.insert(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def replace(self, key, value, /, *, ttl=None):
-        """Give the key another value where it is present; whether it was."""
+        """Replace the value if the key is present. Returns whether it was."""
         return self._native.replace(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def upsert(self, key, value, /, *, ttl=None):
-        """Give the key this value, present or not: always True."""
+        """Write the pair, whether the key is present or not. Returns True."""
         return self._native.upsert(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def delete(self, key, /):
-        """Remove the pair; whether it was there."""
+        """Remove the pair. Returns whether the key was present."""
         return self._native.delete(self._coder.key(key))
 
     def insert_many(self, pairs, /, *, ttl=None):
@@ -193,7 +193,7 @@ class Verbs(Connected):
         return self._native.delete_many([self._coder.key(key) for key in keys])
 
     def increment(self, key, /, by=1):
-        """Add to a value that is the text of an integer; an absent one counts as 0. The sum."""
+        """Add to the value, decimal text, and return the sum. An absent key counts as 0."""
         self._coder.check_decimal()
         return self._native.increment(self._coder.key(key), self._coder.amount(by))
 
@@ -207,7 +207,7 @@ class Verbs(Connected):
         )
 
     def compare_and_swap(self, key, expected, new, /):
-        """Give the key a value where it has the one expected; None stands for no pair. Whether it had."""
+        """Write the value `new` if the key's value is `expected`. None is an absent value. Returns whether it took effect."""
         swap = (self._coder.key(key), self._old(expected), self._old(new))
         return self._native.compare_and_swap_many([swap], only)
 
@@ -217,15 +217,15 @@ class Verbs(Connected):
         return self._native.compare_and_swap_many(swaps, None)
 
     def clear(self):
-        """Remove all pairs. A hash table walks over all keys of all servers for it."""
+        """Remove all pairs. For a hash table it walks over all keys of all servers."""
         return self._native.clear()
 
     def watch(self, _prefix=None, /, **_options):
-        """No cluster has one: raises `NotSupportedError`."""
+        """Clusters have none: raises `NotSupportedError`."""
         raise NotSupportedError(f"a table in a cluster has no watches: {self!r}")
 
     def _swap(self, key, old, returned):
-        """The swap that `alter` makes, or None where there is nothing to do."""
+        """The swap that `alter` makes, or None if there is nothing to do."""
         self._native.check(key)
         if returned is KEEP or (returned is DELETE and old is None):
             return None
@@ -237,7 +237,7 @@ class Verbs(Connected):
     # --- reads
 
     def select(self, key, /):
-        """The key's value, or None where the key is absent."""
+        """The key's value, or None."""
         return self._native.select(self._coder.sought(key), self._value)
 
     def select_many(self, keys, /):
@@ -255,17 +255,17 @@ class Verbs(Connected):
     # --- expiry
 
     def ttl(self, key, /):
-        """After how many seconds a pair of a hash table expires: `inf` where it does not, None where there is none."""
+        """How many seconds a pair of a hash table still lives: `inf` if it does not expire, None if it is absent."""
         return self._native.ttl(self._coder.sought(key), lambda left: float("inf") if left == -1 else left)
 
     def touch(self, key, ttl=None, /):
-        """Let a pair of a hash table live this many seconds, or by default for ever; whether that changed it."""
+        """Give a pair of a hash table a new time to live, by default for ever. Returns whether that changed it."""
         return self._native.touch(self._coder.key(key), lifetime(ttl))
 
     # --- scans
 
     def cursor(self, *, gt=None, gte=None, lt=None, lte=None, prefix=None):
-        """A cursor over a range of a sorted table, which does not speak to the servers yet."""
+        """A cursor over a range of a sorted table. It sends nothing to the servers yet."""
         return self._cursor(self, self._native.cursor(*self._coder.range(gt, gte, lt, lte, prefix)))
 
     def prefix(self, prefix, /, *, reverse=False, limit=None):
@@ -280,15 +280,15 @@ class Verbs(Connected):
         )
 
     def _count(self, limit):
-        """How many pairs an iteration takes over from the native half at a time."""
+        """How many pairs an iteration takes from the native half at a time."""
         return PAIRS if limit is None else max(1, min(limit, PAIRS))
 
 
 class Batch(Connected):
-    """Writes that are collected and then done together: all or none, in one slot of the cluster.
+    """Writes that are done together: all or none. All keys must lie in one slot of the cluster.
 
-    The keys of hash tables lie in one slot where they have the same text in braces, as "{ada}name" and "{ada}mail" do. A
-    sorted table that was made with one partition lies in one. One server that is no cluster does any batch.
+    Keys of hash tables do if they have the same text in braces, such as "{ada}name" and "{ada}mail", and so does a sorted table
+    with one partition. A single server does any batch.
     """
 
     __slots__ = ("_native",)
@@ -297,17 +297,17 @@ class Batch(Connected):
         self._native = native
 
     def insert(self, table, key, value, /):
-        """Add the pair where the key is absent."""
+        """Write the pair if the key is absent."""
         coder = coder_of(table)
         self._native.insert(table._native, coder.key(key), coder.value(value))
 
     def replace(self, table, key, value, /):
-        """Replace the value where the key is present."""
+        """Replace the value if the key is present."""
         coder = coder_of(table)
         self._native.replace(table._native, coder.key(key), coder.value(value))
 
     def upsert(self, table, key, value, /):
-        """Give the key this value, present or not."""
+        """Write the pair, whether the key is present or not."""
         coder = coder_of(table)
         self._native.upsert(table._native, coder.key(key), coder.value(value))
 
@@ -316,18 +316,18 @@ class Batch(Connected):
         self._native.delete(table._native, coder_of(table).key(key))
 
     def increment(self, table, key, /, by=1):
-        """Add to a value that is the text of an integer; an absent one counts as 0. The batch fails where it is none."""
+        """Add to the value, decimal text. An absent key counts as 0. The batch fails if the value is something else."""
         coder = coder_of(table)
         coder.check_decimal()
         self._native.increment(table._native, coder.key(key), coder.amount(by))
 
     def expect(self, table, key, value, /):
-        """Have the batch done only if the key has this value when it is committed, or is absent for None."""
+        """Make `commit` fail, and write nothing, unless the key has this value then, or is absent for None."""
         coder = coder_of(table)
         self._native.expect(table._native, coder.key(key), table._old(value))
 
     def commit(self):
-        """Do all of them: whether each took effect. Ends the batch."""
+        """Do all writes. Returns whether each took effect. Ends the batch."""
         return self._native.commit()
 
     def __len__(self):
@@ -338,7 +338,7 @@ class Batch(Connected):
 
 
 def coder_of(table):
-    """The codecs of what must be a table in a cluster."""
+    """The codecs of a table in a cluster; anything else is an error."""
     if not isinstance(table, Verbs):
         msg = f"a batch writes to tables in a cluster, not to {type(table).__name__}: {table!r}"
         raise ArgumentTypeError(msg)
@@ -358,11 +358,11 @@ class Cursor(Connected):
         return f"<{type(self._table).__module__}.Cursor of {self._table.name!r}>"
 
     def scan_asc_next(self):
-        """Move to the next pair upwards; that pair, or None where there is none."""
+        """Move to the next pair upwards and return it, or None at the end."""
         return self._native.next(False, self._table._pair)
 
     def scan_desc_next(self):
-        """Move to the next pair downwards; that pair, or None where there is none."""
+        """Move to the next pair downwards and return it, or None at the end."""
         return self._native.next(True, self._table._pair)
 
     def scan_asc_next_many(self, limit, /):
@@ -433,7 +433,7 @@ def span(what, seconds):
 
 
 def lifetime(ttl):
-    """A time to live as caches take it: None where the pair does not expire."""
+    """A time to live as for caches; None if the pair does not expire."""
     if ttl is None or ttl == inf:
         return None
     try:

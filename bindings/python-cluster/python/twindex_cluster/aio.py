@@ -1,4 +1,4 @@
-"""The same tables for asyncio: every call that speaks to the servers is a coroutine.
+"""The same tables for asyncio: every call that needs the servers is a coroutine.
 
 >>> import twindex.aio
 >>> async def main():
@@ -62,7 +62,7 @@ class Cursor(_Cursor):
 
 @awaited("commit")
 class Batch(_Batch):
-    """Writes that are done all or not at all, in one slot. `commit` is awaited."""
+    """Writes in one slot that are all done or none. You await `commit`."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class Table(Verbs):
     async def alter(self, key, change, /, default=None):
         """Change one pair: `change` gets the value, or the default, and returns the new one, DELETE or KEEP.
 
-        It is called again where another client writes the pair in between. Whether a pair was written or removed.
+        If another client writes the pair meanwhile, it is called again. Returns whether a pair was written or removed.
         """
         raw = self._coder.key(key)
         while True:
@@ -96,7 +96,7 @@ class Table(Verbs):
                 return True
 
     async def len(self):
-        """How many pairs there are. A hash table walks over all keys of all servers for it."""
+        """The number of pairs. For a hash table it walks over all keys of all servers."""
         return await self._native.len()
 
     def scan(self, *, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=False, limit=None):
@@ -125,7 +125,7 @@ class Store(Stores):
         return self
 
     async def close(self):
-        """Close the connections: every use of the store and its tables fails from then on."""
+        """Close the connections. Every later use of the store and its tables fails."""
         Stores.close(self)
 
     async def __aexit__(self, *_):

@@ -1,6 +1,6 @@
-"""What can go wrong with a cluster store, beside what can with any.
+"""The errors that only stores in a cluster raise.
 
-Every class is a `twindex.Error` and also the builtin that a caller would catch.
+Every class is a `twindex.Error`, and also the builtin that you would catch.
 
 >>> import twindex_cluster
 >>> try:
@@ -30,10 +30,10 @@ class NotReplicatedError(Error, ConnectionError, code="NOT_REPLICATED"):
 
 
 class PartlyDoneError(Error, ConnectionError, code="PARTLY_DONE"):
-    """A `_many` form, or `update`, that wrote some of its items, or may have, and not all.
+    """A `_many` form, or `update`, wrote some items, and failed or may have failed for others.
 
-    `outcomes` has for each item what it answered, or an error. An item with an error is not written, but for
-    `UnknownOutcomeError` and `NotReplicatedError`.
+    `outcomes` has the result or the error of each item. An item with an error is not written, except with
+    `UnknownOutcomeError` (perhaps) and `NotReplicatedError` (it is).
     """
 
     outcomes: "list[bool | int | Error]"
@@ -48,7 +48,7 @@ class CrossSlotError(Error, ValueError, code="CROSS_SLOT"):
 
 
 class RefusedError(Error, RuntimeError, code="REFUSED"):
-    """The server refused the command, for example for want of memory or of permission."""
+    """A server refused the command, for example for lack of memory or permission."""
 
 
 _classes = {kind.code: kind for kind in Error.__subclasses__()}

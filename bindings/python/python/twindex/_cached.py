@@ -23,7 +23,7 @@ _ALL = sys.maxsize
 
 
 class CacheInfo(NamedTuple):
-    """What `cache_info` returns: as that of `functools.lru_cache`, with the capacity in bytes."""
+    """The result of `cache_info`: that of `functools.lru_cache`, and the capacity in bytes."""
 
     hits: int
     misses: int
@@ -49,13 +49,13 @@ class Cached(Protocol[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
 
     def cache_info(self) -> CacheInfo:
-        """How often results were found, and how much is kept."""
+        """Hits, misses and size of the cache."""
 
     def cache_clear(self) -> None:
-        """Forgets all results, and counts anew."""
+        """Removes all results, and starts counting again."""
 
     def cache_delete(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Forgets the result for these arguments; whether there was one."""
+        """Removes the result for these arguments. Returns whether there was one."""
 
 
 @overload
@@ -81,7 +81,7 @@ def cached(
     cache: Cache[Any, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """Keep the results of a function, or of a coroutine function, by its arguments.
+    """Cache the results of a function, or of a coroutine function, by its arguments.
 
     >>> import twindex
     >>> @twindex.cached(ttl=60, capacity=64_000_000)
@@ -93,17 +93,16 @@ def cached(
     CacheInfo(hits=1, misses=1, maxsize=None, currsize=1, capacity=64000000)
     >>> square.cache_clear()
 
-    Results are kept for `ttl` seconds, in at most `capacity` bytes, or at most `max_entries` of them, also called `maxsize`: 128
-    where nothing is given. As with `functools.lru_cache`, `maxsize=None` keeps all. `time_to_idle` and `stale_for` are those of
-    `twindex.Cache`. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
-    raises is not kept, and reaches all of them.
+    A result lives for `ttl` seconds. The limit is `capacity` in bytes, or `max_entries`, also called `maxsize`: 128 by default. As with
+    `functools.lru_cache`, `maxsize=None` keeps all. `time_to_idle` and `stale_for` are those of `twindex.Cache`. Of all threads or
+    tasks that miss the same result, one computes it and the others wait. Its exception reaches all of them and is not cached.
 
-    Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a
-    result, as with `functools.lru_cache`; objects of your own classes are equal where their pickled state is. What is returned
-    is a copy of the result, also the first time.
+    Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a result, as
+    with `functools.lru_cache`; objects of your own classes are equal if their pickled state is. Each call returns a copy of the result,
+    also the first.
 
-    With `cache` results are kept in a cache that exists, with codecs "object", by the name of the function and its
-    arguments. Functions may share one: `cache_clear` clears it for all.
+    With `cache` the results go into that cache, which must have the codecs "object". Functions may share one: `cache_clear` clears it
+    for all.
     """
     if function is not None:
         return cached()(function)
@@ -191,7 +190,7 @@ class _Results(Generic[R]):
                 raise type(error)(message) from error
 
     def cache_info(self) -> CacheInfo:
-        """How often results were found, and how much is kept."""
+        """Hits, misses and size of the cache."""
         stats, (hits, misses) = self.cache.stats(), self.cleared
         maxsize = self.cache.maxsize
         return CacheInfo(
@@ -203,11 +202,11 @@ class _Results(Generic[R]):
         )
 
     def cache_clear(self) -> None:
-        """Forgets all results, and counts anew."""
+        """Removes all results, and starts counting again."""
         self.cache.clear()
         stats = self.cache.stats()
         self.cleared = (stats["hits"], stats["misses"])
 
     def cache_delete(self, /, *args: Any, **kwargs: Any) -> bool:
-        """Forgets the result for these arguments; whether there was one."""
+        """Removes the result for these arguments. Returns whether there was one."""
         return self.cache.delete(self.key(args, kwargs))

@@ -17,17 +17,17 @@ T = TypeVar("T")
 # `twindex.MAX_NAME_BYTES`. The compiled module imports this one, so it is not imported here.
 _MAX_NAME_BYTES = 255
 
-# What the names of all languages' own codecs are, of which none may mean another thing.
+# Names of codecs of any language: your own cannot have them.
 _TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "object", "bigint", "view"})
 
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """A codec of your own: its name, a function that makes bytes of an object, and one that makes the object again.
+    """A codec of your own: a name, a function that makes bytes of an object, and one that makes the object again.
 
-    A table remembers the name. A program that opens it later, in any language, gives a codec of that name.
+    A table remembers the name. A program that opens it later, in any language, passes a codec of that name.
 
-    Sorted tables order by the bytes. What `encode` makes of two equal keys must be equal.
+    Sorted tables order by the bytes. `encode` must return equal bytes for equal keys.
 
     >>> from datetime import date
     >>> import twindex

@@ -1,4 +1,4 @@
-"""What a feed and a watch give."""
+"""The changes of feeds and watches."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, Literal, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What came of a change of a table. To do it again changes nothing."""
+    """A change of a table. Applying it twice is harmless."""
 
     kind: Literal["put", "delete", "create", "drop", "clear", "lost"]
     table: str
     key: Any = None
-    """Of "put" and "delete", as the table's codec shows it."""
+    """Of "put" and "delete"."""
     value: Any = None
     """Of "put"."""
     index: Literal["hash", "sorted"] | None = None
     """Of "create"."""
     codecs: tuple[str, str] | None = None
-    """Of "create": those of keys and of values."""
+    """Of "create": of keys and of values."""
     count: int | None = None
-    """Of "lost", which a `Watch` gives: how many changes are missing here, since it was full."""
+    """Of "lost", only from a `Watch`: how many changes are missing here, because it was full."""
     expires: float | None = None
-    """Of "put" to a table whose pairs expire: when this one does, as `time.time()` counts, if it does."""
+    """Of "put": when the pair expires, as `time.time()` counts, or None."""
 
 
 class ChangeSet(NamedTuple):
-    """Changes that were made together: all of them, or none after a crash."""
+    """Changes that were made together. After a crash the file has all of them or none."""
 
     position: str
-    """Behind them: where to go on."""
+    """The position after them, to continue from."""
     changes: list[Change]

@@ -7,21 +7,21 @@ from typing import Literal, NamedTuple
 
 
 class Progress(NamedTuple):
-    """How far a long call has come: the pairs, and the bytes of the file, that it read or wrote."""
+    """The progress of a long call: pairs and bytes of the file, done so far."""
 
     pairs: int
     bytes: int
 
 
 class Place(NamedTuple):
-    """A part of a file: where it starts, and how long it is."""
+    """A part of a file: its offset and its length."""
 
     offset: int
     bytes: int
 
 
 class Damage(NamedTuple):
-    """A part of a file that is not what was written there."""
+    """A damaged part of a file."""
 
     offset: int
     bytes: int
@@ -30,7 +30,7 @@ class Damage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is in a file, as `twindex.check` found it."""
+    """The contents of a file, from `twindex.check`."""
 
     version: int
     """The version of the format."""
@@ -43,14 +43,14 @@ class Report:
     operations: int
     """Operations in the log."""
     damage: list[Damage]
-    """What is damaged, from the start of the file to its end."""
+    """The damaged places, in order."""
     torn: Place | None
-    """What a power cut left unfinished: no damage."""
+    """The incomplete last write that a crash left. It is not damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTable:
-    """A table that was saved, and how many of its pairs."""
+    """A saved table, and the number of its saved pairs."""
 
     name: str
     index: Literal["hash", "sorted"]
@@ -59,7 +59,7 @@ class RecoveredTable:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What `twindex.recover` saved, and what it was saved from."""
+    """The tables that `twindex.recover` saved, and a report of the damaged file."""
 
     report: Report
     tables: list[RecoveredTable]

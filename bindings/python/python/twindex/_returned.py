@@ -1,4 +1,4 @@
-"""What the function of `Table.alter` returns in place of a value."""
+"""Results of the function of `Table.alter` in place of a value."""
 
 from enum import Enum
 from typing import Final, Literal

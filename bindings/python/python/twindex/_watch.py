@@ -30,8 +30,8 @@ _IN_A_ROW = 64
 class Watch(Iterator["Change"], AsyncIterator["Change"]):
     """The changes of a table's keys, as this process makes them. `Table.watch` makes one.
 
-    As an iterator it waits for each change, without the interpreter's lock in `for`, without a thread in `async for`. It ends when the
-    store is closed, or the table dropped. `poll` does not wait, `wait` waits for a while. Several threads may read one watch: each
+    As an iterator it waits for each change: in `for` without the interpreter's lock, in `async for` without a thread. It ends when the
+    store is closed or the table dropped. `poll` does not wait, `wait` waits up to a time. Several threads may read one watch: each
     change goes to one of them.
 
     >>> import asyncio, twindex
@@ -54,20 +54,20 @@ class Watch(Iterator["Change"], AsyncIterator["Change"]):
         self._in_a_row = 0
 
     def poll(self) -> Change | None:
-        """The next change if there is one already, or None."""
+        """The next change, or None if there is none yet."""
         return self._native.poll()
 
     def wait(self, timeout: float | None = None) -> Change | None:
-        """The next change. Waits for it up to `timeout` seconds; then, and at the end of the watch, it is None."""
+        """Waits for the next change, up to `timeout` seconds. None then, and at the end of the watch."""
         return self._native.wait(timeout)
 
     @property
     def ended(self) -> bool:
-        """Whether no change comes any more. Those that came before can still be read."""
+        """Whether it has ended. You can still read the changes from before."""
         return self._native.ended
 
     def close(self) -> None:
-        """Ends it, also for a thread or a task that waits, and drops what was not read."""
+        """Ends it, also for a waiting thread or task, and drops unread changes."""
         self._native.close()
 
     def __next__(self) -> Change:

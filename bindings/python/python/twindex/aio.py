@@ -1,7 +1,7 @@
 """For asyncio: stores in files, the feed, transactions, a cache's `get_or_compute`, and tables in a Valkey or Redis Cluster.
 
-What may wait for a disk or for another process is awaited, and done in a thread of the loop's default executor. A task that is
-cancelled meanwhile ends at once; the work that has begun goes on.
+You await the calls that may wait for a disk or another process. They run in threads of the loop's default executor. A cancelled task
+ends at once; work that has begun goes on.
 
 >>> import asyncio, tempfile, twindex.aio
 >>> async def main(folder):
@@ -60,11 +60,11 @@ _AHEAD = 64
 
 
 class Store:
-    """A store whose calls that may wait are awaited: `open` makes one, and `Store(store)` of a store that there is.
+    """A store for asyncio: `open` makes one, `Store(store)` wraps a `twindex.Store`.
 
-    `store` is the `twindex.Store`, whose other members, such as `stats` and `snapshot`, are those of this one too. Its tables are
-    plain tables: with durability "always" a write waits for the disk, so call it in a thread, as by
-    `await asyncio.to_thread(users.upsert, "ada", "1815")`, or write in a `transaction`.
+    Its other members, such as `stats` and `snapshot`, are those of the plain store, which is `store.store`. Its tables are plain
+    tables. With durability "always" a write waits for the disk: use `await asyncio.to_thread(users.upsert, "ada", "1815")`, or
+    write in a `transaction`.
 
     `async with` closes it at the end of its block.
     """
@@ -110,7 +110,7 @@ class Store:
         return await asyncio.to_thread(self.store.table, *arguments, **options)
 
     async def drop_table(self, name: str) -> bool:
-        """Removes a table and its pairs; whether it was there."""
+        """Removes a table and its pairs. Returns whether there was one."""
         return await asyncio.to_thread(self.store.drop_table, name)
 
     async def dump(self) -> bytes:
@@ -122,19 +122,19 @@ class Store:
         await asyncio.to_thread(self.store.save, path)
 
     async def flush(self) -> None:
-        """Returns once every change that was made before the call is on disk."""
+        """Returns when every earlier change is on disk."""
         await asyncio.to_thread(self.store.flush)
 
     async def compact(self, *, progress: _Told | None = None) -> None:
-        """Writes the store's file anew. `progress` is called in another thread: see `twindex.Store.compact`."""
+        """Rewrites the store's file: see `twindex.Store.compact`. `progress` is called in another thread."""
         await asyncio.to_thread(self.store.compact, progress=progress)
 
     async def refresh(self) -> int:
-        """Reads what another process wrote to the file since: how many batches that were."""
+        """Reads the changes that another process has written since. Returns the number of batches."""
         return await asyncio.to_thread(self.store.refresh)
 
     async def follow(self) -> None:
-        """Keeps up by itself from now on: see `twindex.Store.follow`."""
+        """Keeps up with the file's writer: see `twindex.Store.follow`."""
         await asyncio.to_thread(self.store.follow)
 
     async def transaction(self, function: Callable[[Transaction], Awaitable[T]], /) -> T:
@@ -148,15 +148,15 @@ class Store:
         tables: Iterable[Table[Any, Any]] | None = None,
         raw: bool = False,
     ) -> Changes:
-        """The changes behind a position, or behind where the store is now, to be read by `async for`.
+        """The changes after a position, by default from now on, for `async for`.
 
-        The file is opened when they are first asked for, which raises what `twindex.Store.changes` raises.
+        The first read opens the file, and raises the errors of `twindex.Store.changes`.
         """
         begin = self.store.position if position is None else position
         return Changes(lambda: self.store.changes(begin, tables=tables, raw=raw), begin)
 
     async def close(self) -> None:
-        """Closes the store and its file. A task that is cancelled meanwhile raises that once it is closed."""
+        """Closes the store and its file. If the task is cancelled meanwhile, it raises the error once the store is closed."""
         closing = asyncio.get_running_loop().run_in_executor(None, self.store.close)
         cancel = await _end(closing)
         closing.result()
@@ -186,9 +186,9 @@ async def open(  # noqa: A001
     memory_limit: int | None = None,
     progress: _Told | None = None,
 ) -> Store:
-    """Opens the store in a file, or makes one: see `twindex.open`. `progress` is called in another thread.
+    """Opens the store in a file, or creates it: see `twindex.open`. `progress` is called in another thread.
 
-    A task that is cancelled meanwhile lets go of the file once it is open.
+    If the task is cancelled meanwhile, the file is closed again once it is open.
     """
     options: dict[str, Any] = {"durability": durability, "read_only": read_only, "existing": existing}
     options |= {"memory_limit": memory_limit, "progress": progress}
@@ -196,10 +196,10 @@ async def open(  # noqa: A001
 
 
 class Changes:
-    """The feed of a store, to be read by `async for`: `Store.changes` and `changes` make one.
+    """The feed of a store, for `async for`. `Store.changes` and `changes` make one.
 
-    It gives a `ChangeSet` for each batch of changes: those that are there already, then those to come. What a task that is
-    cancelled was about to get comes next. Tasks may share one: each batch comes once.
+    It returns a `ChangeSet` for each batch of changes. A task that is cancelled while it waits loses nothing: the batch comes next.
+    Tasks may share a feed: each batch comes once.
     """
 
     def __init__(self, begin: Callable[[], _twindex.Changes], position: str | None) -> None:
@@ -228,7 +228,7 @@ class Changes:
         return found
 
     async def poll(self) -> ChangeSet | None:
-        """The next batch if it is there already, or None."""
+        """The next batch, or None if there is none yet."""
         while not self._ahead and not self._is_closed:
             if self._reading is None:
                 self._reading = asyncio.get_running_loop().run_in_executor(None, self._read)
@@ -250,7 +250,7 @@ class Changes:
         return batch
 
     async def wait(self, timeout: float | None = None) -> ChangeSet | None:
-        """The next batch. Waits for it up to `timeout` seconds, and then is None."""
+        """Waits for the next batch, up to `timeout` seconds; then None."""
         if not isinstance(timeout, (int, float, NoneType)):
             kind = type(timeout).__name__
             raise ArgumentTypeError(f"timeout must be a number of seconds or None, not {kind}: {timeout!r}")
@@ -267,7 +267,7 @@ class Changes:
         return None
 
     async def close(self) -> None:
-        """Ends the iteration, also for a task that waits in it, and closes the file."""
+        """Ends the iteration, also for a waiting task, and closes the file."""
         self._is_closed = True
         self._ahead.clear()
         if self._changes is not None:
@@ -296,9 +296,9 @@ def changes(
     tables: Iterable[Table[Any, Any]] | None = None,
     raw: bool = False,
 ) -> Changes:
-    """The changes of the store in a file, without the memory of a store, to be read by `async for`: see `twindex.changes`.
+    """The changes of a store's file, without loading the store, for `async for`: see `twindex.changes`.
 
-    The file is opened when they are first asked for.
+    The first read opens the file.
     """
     return Changes(lambda: _twindex.changes(path, position, tables=tables, raw=raw), position)
 
@@ -311,10 +311,10 @@ async def get_or_compute(
     *,
     ttl: float | timedelta | None = None,
 ) -> V:
-    """The key's value, or else the one that the coroutine function `compute` returns, which is written to the cache.
+    """The key's value. If it is absent, calls the coroutine function `compute` and caches its result.
 
-    Of all tasks and threads that ask for the same key, one computes, and the others wait for it: see `Cache.get_or_compute`.
-    It runs in a task of its own, and goes on when a task that waits for it is cancelled.
+    Of all tasks and threads that miss the same key, one computes, and the others wait for it: see `Cache.get_or_compute`. It runs in
+    a task of its own, and goes on when a task that waits for it is cancelled.
 
     >>> import asyncio, twindex, twindex.aio
     >>> async def main(cache):
@@ -333,9 +333,9 @@ async def get_or_compute(
 async def transaction(store: _twindex.Store | Store, function: Callable[[Transaction], Awaitable[T]], /) -> T:
     """`Store.transaction` with a coroutine function: it is called again after a conflict.
 
-    Nothing is locked while it runs: other tasks and threads go on, and write. With durability "always" the commit waits in
-    another thread. A commit that has begun is awaited to its end: a task that is cancelled meanwhile raises `CancelledError`
-    only if nothing was written. Else it returns the value, and its next `await` that waits raises the error.
+    Nothing is locked while it runs: other tasks and threads go on, and write. With durability "always" the commit waits in another
+    thread. If the task is cancelled while the commit waits, it raises `CancelledError` only if nothing was written. Else it returns
+    the value, and its next `await` that waits raises the error.
 
     >>> import asyncio, twindex, twindex.aio
     >>> store = twindex.Store()

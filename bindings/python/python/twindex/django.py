@@ -1,7 +1,7 @@
 """A cache backend of Django: `"BACKEND": "twindex.django.TwindexCache"`.
 
 All threads of the process share it. `LOCATION` names it, as for Django's own backend in memory. `OPTIONS` takes `CAPACITY`, the most
-bytes of memory that it takes, or Django's `MAX_ENTRIES`.
+bytes of memory, or Django's `MAX_ENTRIES`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TwindexCache(BaseCache):
         return math.inf if timeout is None or timeout > _LONGEST else max(timeout, 0)
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set the value where the key is absent; whether it was."""
+        """Set the value if the key is absent. Returns whether it was."""
         name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
         try:
             return self._cache.insert(name, value, ttl=ttl) if ttl else name not in self._cache
@@ -84,12 +84,12 @@ class TwindexCache(BaseCache):
         return is_stored
 
     def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Give the pair another time to live; whether it was there."""
+        """Give the pair a new time to live. Returns whether the key was present."""
         name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
         return self._cache.touch(name, ttl) if ttl else self._cache.delete(name)
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> Any:
-        """Add to the value, which keeps its time to live. Raises `ValueError` where the key is absent."""
+        """Add to the value, which keeps its time to live. Raises `ValueError` if the key is absent."""
         total = None
 
         def add(value: Any) -> Any:
@@ -103,11 +103,11 @@ class TwindexCache(BaseCache):
         return total
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
-        """Whether the key is there."""
+        """Whether the key is present."""
         return self._cache.contains(self.make_and_validate_key(key, version))
 
     def delete(self, key: Any, version: int | None = None) -> bool:
-        """Remove the pair; whether it was there."""
+        """Remove the pair. Returns whether the key was present."""
         return self._cache.delete(self.make_and_validate_key(key, version))
 
     def clear(self) -> None:
@@ -117,7 +117,7 @@ class TwindexCache(BaseCache):
     def get_or_set(
         self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
-        """The key's value, or else `default`, which is called once for all threads if it can be called."""
+        """The key's value, or `default`. A callable default is called once for all threads."""
         compute: Callable[[], Any] = default if callable(default) else lambda: default
         name, ttl = self.make_and_validate_key(key, version), self._ttl(timeout)
         if not ttl:

@@ -1,6 +1,6 @@
 """A backend of dogpile.cache: `make_region().configure("twindex", arguments={"maxsize": 10_000})`.
 
-Importing this module registers it. Arguments are those of `twindex.Cache`, but for its codecs.
+Importing this module registers it. Arguments are those of `twindex.Cache`, except its codecs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TwindexBackend(CacheBackend):
         return [self._cache.get(key, NO_VALUE) for key in keys]
 
     def set(self, key: str, value: Any) -> None:
-        """Set the value. Where it is too large, the old one goes all the same."""
+        """Set the value. If it is too large, the old one is removed."""
         if not self._cache.upsert(key, value):
             self._cache.delete(key)
 
@@ -41,11 +41,11 @@ class TwindexBackend(CacheBackend):
         self._cache.delete_many([key for key, is_kept in zip(mapping, kept, strict=True) if not is_kept])
 
     def delete(self, key: str) -> None:
-        """Remove the pair, if it is there."""
+        """Remove the pair, if there is one."""
         self._cache.delete(key)
 
     def delete_multi(self, keys: Iterable[str]) -> None:
-        """Remove each pair, if it is there."""
+        """Remove each pair, if there is one."""
         self._cache.delete_many(keys)
 
 

@@ -1,7 +1,6 @@
-"""What can go wrong, and with what.
+"""The errors of Twindex.
 
-Every class is an `Error` and also the builtin that a caller would catch. `code` names the kind of error, and
-is the same in every language.
+Every class is an `Error`, and also the builtin that you would catch. `code` is the same in every language.
 
 >>> import twindex
 >>> try:
@@ -73,7 +72,7 @@ class ArgumentTypeError(Error, TypeError, code="TYPE"):
 
 
 class PairLengthError(ArgumentTypeError, ValueError):
-    """A pair or a swap in a batch with more or fewer items than it has; for pairs `dict` raises `ValueError` too."""
+    """A pair or a swap with a wrong number of items; for pairs `dict` raises `ValueError` too."""
 
 
 class OptionError(Error, ValueError, code="RANGE"):
@@ -85,11 +84,11 @@ class ClosedError(Error, ValueError, code="CLOSED"):
 
 
 class ForkedError(Error, RuntimeError, code="FORKED"):
-    """A use of a store, or of its tables or cursors, in a process that was forked from the one that has it."""
+    """A use of a store, or of its tables or cursors, in a forked child of its process."""
 
 
 class EncodingError(Error, ValueError, code="ENCODING"):
-    """Something that its codec cannot encode, or stored bytes that it cannot decode."""
+    """An object that the codec cannot encode, or stored bytes that it cannot decode."""
 
 
 class KeyTooLongError(Error, ValueError, code="KEY_TOO_LONG"):
@@ -109,15 +108,15 @@ class WrongIndexError(Error, TypeError, code="WRONG_INDEX"):
 
 
 class WrongCodecError(Error, TypeError, code="WRONG_CODEC"):
-    """A table was opened with another codec than it has, or without a codec that must be named."""
+    """A table was opened with another codec than its own, or without a codec that you must name."""
 
 
 class WrongExpiryError(Error, TypeError, code="WRONG_EXPIRY"):
-    """A table whose pairs expire was opened as one whose pairs do not, or the other way round."""
+    """The option `expires` contradicts the table."""
 
 
 class CodecNameError(Error, ValueError, code="CODEC_NAME"):
-    """A name of a codec of your own that is empty, has more than `MAX_NAME_BYTES`, or means a codec of Twindex."""
+    """The name of a codec of your own is empty, too long, or that of a codec of Twindex."""
 
 
 class UnknownIndexError(Error, ValueError, code="UNKNOWN_INDEX"):
@@ -140,19 +139,19 @@ class MemoryLimitError(Error, MemoryError, code="MEMORY_LIMIT"):
 
 
 class CacheLimitError(Error, ValueError, code="NO_ROOM"):
-    """A pair that does not fit into a cache, even if all others go; cachetools raises `ValueError` then."""
+    """A pair that is too large for the cache; cachetools raises `ValueError` then."""
 
 
 class CapacityError(Error, ValueError, code="CAPACITY"):
-    """A cache without a bound, or with one that cannot hold a pair."""
+    """A cache without a limit, or with one that cannot hold a pair."""
 
 
 class TtlError(Error, ValueError, code="TTL"):
-    """A time to live or to idle of zero or less, of more than a thousand years, or that is no number."""
+    """A time to live or to idle that is zero or less, more than a thousand years, or not a number."""
 
 
 class CircleError(Error, RuntimeError, code="CIRCLE"):
-    """A computation of a cache that asks for a value that is computed from its own."""
+    """The computation of a cache's value waits for that very value."""
 
 
 class EndedError(Error, ValueError, code="ENDED"):
@@ -168,7 +167,7 @@ class InWriteError(Error, RuntimeError, code="IN_WRITE"):
 
 
 class NotSupportedError(Error, NotImplementedError, code="NOT_SUPPORTED"):
-    """A call that this kind of store does not have, such as snapshots of a cluster."""
+    """The store cannot do that: for example, clusters have no snapshots."""
 
 
 class NotAnIntegerError(Error, ValueError, code="NOT_AN_INTEGER"):
@@ -184,19 +183,19 @@ class CorruptError(Error, ValueError, code="CORRUPT"):
 
 
 class InUseError(Error, OSError, code="IN_USE"):
-    """A file that another process, or another store of this one, has open for writing."""
+    """Another store has the file open for writing, perhaps in another process."""
 
 
 class LogFailedError(Error, OSError, code="LOG_FAILED"):
-    """A write after writing to the disk had failed: nothing more can be kept, what is in memory can be read."""
+    """Writing to the disk failed, now or earlier. All later writes are refused. Reads go on."""
 
 
 class ReadOnlyError(Error, PermissionError, code="READ_ONLY"):
-    """A write to a store that was opened for reading alone, or to a table of a snapshot."""
+    """A write to a store that was opened read-only, or to a table of a snapshot."""
 
 
 class NoFileError(Error, ValueError, code="NO_FILE"):
-    """A use of the file of a store that has none."""
+    """The call needs a file, and the store is in memory."""
 
 
 class PositionGoneError(Error, LookupError, code="POSITION_GONE"):
@@ -213,11 +212,11 @@ class NoLogError(Error, ValueError, code="NO_LOG"):
 
 
 class NotAPositionError(Error, ValueError, code="NOT_A_POSITION"):
-    """A text that is no position of a store."""
+    """A text that is not a position."""
 
 
 class UnknownDurabilityError(Error, ValueError, code="UNKNOWN_DURABILITY"):
-    """A durability that is neither "none" nor "everysec" nor "always"."""
+    """A durability other than "none", "everysec" and "always"."""
 
 
 class ForeignTableError(Error, ValueError, code="FOREIGN_TABLE"):
@@ -225,15 +224,15 @@ class ForeignTableError(Error, ValueError, code="FOREIGN_TABLE"):
 
 
 class UnexpectedError(Error, RuntimeError, code="UNEXPECTED"):
-    """What a batch expected is not so: another wrote meanwhile. Nothing of the batch was done."""
+    """A value is not what a batch expects. Nothing was written."""
 
 
 class IoError(Error, OSError, code="IO"):
-    """A file that could not be read or written; `errno` tells why where that is known."""
+    """Reading or writing a file failed. `errno` is set if the system has one."""
 
 
 class MissingFileError(IoError, FileNotFoundError):
-    """A file, or the folder for one, that is not there."""
+    """A missing file or folder."""
 
 
 # A class that derives from another of these has its code.

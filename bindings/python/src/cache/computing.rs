@@ -14,7 +14,7 @@ use super::Cache;
 use crate::prelude::*;
 use crate::ttl::Ttl;
 
-/// What runs in a thread by turns: a greenlet, or where there are none the thread itself. Tasks count as one for all.
+/// What runs in a thread by turns: a greenlet, or if there are none the thread itself. Tasks count as one for all.
 type Fiber = usize;
 const TASKS: Fiber = 1;
 
@@ -69,7 +69,7 @@ impl Duty {
         Self { lead: Inherited::new(lead), _computed: computed }
     }
 
-    /// What was computed, as the cache stores it. All that wait get it, and the cache keeps it where nothing was written meanwhile.
+    /// What was computed, as the cache stores it. All that wait get it, and the cache keeps it if nothing was written meanwhile.
     fn end<'a>(self, cache: &Cache, value: &'a Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Encoded<'a>> {
         let py = value.py();
         let stored = match cache.codecs.values.encode(value) {
@@ -96,7 +96,7 @@ impl Duty {
     }
 }
 
-/// What another caller's computation came to: None where it gave up.
+/// What another caller's computation came to: None if it gave up.
 fn shared<'a>(py: Python<'_>, outcome: &'a Outcome) -> Result<Option<&'a [u8]>> {
     match outcome {
         Outcome::Value(value) => Ok(Some(value)),
@@ -198,13 +198,12 @@ fn wait(cache: &Bound<'_, Cache>, key: &[u8], waiter: &Waiter) -> Result<Outcome
 
 #[pymethods]
 impl Cache {
-    /// The key's value, or else the one that `compute` returns, which is written to the cache.
+    /// The key's value. If it is absent, calls `compute` and caches its result.
     ///
-    /// Of all threads that ask for the same key, one calls `compute`, and the others wait for it. What `compute` raises
-    /// reaches all of them, and nothing is written: the next call computes anew. `KeyboardInterrupt` reaches only the
-    /// computing thread, and a waiting thread takes over. A value too large for the cache is returned all the same. Where
-    /// the key is written or deleted meanwhile, what is computed is returned and not kept. What it returns is always as it is
-    /// stored: a copy of its own for each caller. Functions that need each other's keys get a `CircleError`.
+    /// Of all threads that miss the same key, one calls `compute`, and the others wait for it. Its exception reaches all of them,
+    /// and nothing is cached: the next call computes again. `KeyboardInterrupt` reaches only the computing thread; a waiting thread
+    /// takes over. A value that is too large for the cache, or whose key is written or deleted meanwhile, is returned and not
+    /// cached. Each caller gets its own copy. Functions that wait for each other's keys raise `CircleError`.
     ///
     /// For a coroutine function use `twindex.aio.get_or_compute`.
     ///

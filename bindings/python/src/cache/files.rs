@@ -86,8 +86,8 @@ fn save(cache: &twindex_cache::Cache, to: &mut dyn Write) -> io::Result<()> {
 
 #[pymethods]
 impl Cache {
-    /// Writes the cache, with the times at which its pairs expire, to a file, which is replaced in one step once the new one
-    /// is on disk. `Cache.load` reads it.
+    /// Writes the cache, with the times that its pairs still live, to a file, which is replaced in one step. `Cache.load` reads
+    /// it.
     ///
     /// >>> from tempfile import TemporaryDirectory
     /// >>> from pathlib import Path
@@ -104,7 +104,7 @@ impl Cache {
         Ok(wait_for(path.py(), save)??)
     }
 
-    /// The cache as bytes: what `save` writes to a file.
+    /// The cache as bytes, the same as `save` writes to a file.
     ///
     /// >>> pages = Cache(max_entries=1000)
     /// >>> pages["/"] = "Hello"
@@ -115,18 +115,17 @@ impl Cache {
         Ok(objects::bytes(py, &dumped(py, |writer| cache.save(writer))?)?)
     }
 
-    /// A cache from the file that `save` wrote, or from the bytes of `dump`.
+    /// Loads a cache from a file of `save` or the bytes of `dump`.
     ///
-    /// It has the options of the cache that was saved, but for those that the call names. Where it is smaller, some pairs stay,
-    /// and `on_evict` is told of the others. Every pair expires when it would have in the cache that was saved, so what
-    /// expired meanwhile is not there.
+    /// Options replace the saved ones. A smaller cache evicts while it loads, and calls `on_evict`. Pairs that expired meanwhile are
+    /// not loaded.
     ///
-    /// Keys and values are "object" by default, as with `Cache()`: name the codecs of a cache that has others. Reading
-    /// objects runs what their pickles say, so never load those that somebody else may have written.
+    /// The default codecs are "object", as with `Cache()`: name those of any other cache. Reading objects can run any code, so
+    /// never load a file that somebody else may have written.
     ///
-    /// A subclass gives an instance of itself, without a call of its `__init__`.
+    /// A subclass returns an instance of itself, without calling its `__init__`.
     ///
-    /// Raises `CorruptError` on anything but a whole, undamaged cache.
+    /// Raises `CorruptError` unless it is a whole, undamaged cache.
     #[classmethod]
     #[pyo3(
         signature = (

@@ -14,7 +14,7 @@ use self::options::Arguments;
 use self::pairs::Pairs;
 use crate::prelude::*;
 
-/// A mapping of bounded size for any objects that can be pickled: it drops pairs instead of refusing writes.
+/// A mapping with a limit, for any objects that can be pickled. It evicts pairs instead of refusing writes.
 ///
 /// >>> pages = Cache(max_entries=1000, ttl=60)
 /// >>> pages["/"] = {"title": "Hello"}
@@ -25,25 +25,24 @@ use crate::prelude::*;
 /// >>> pages.get_or_compute("/news", lambda: "read from the disk")
 /// 'read from the disk'
 ///
-/// `capacity` is how many bytes of memory the cache takes at most, all that it needs for itself included; `max_entries`, also
-/// called `maxsize`, how many pairs. A cache has one of them or both.
+/// `capacity` is the most bytes of memory, the cache's own structures included; `max_entries`, also called `maxsize`, the most
+/// pairs. A cache has one of them or both.
 ///
-/// `ttl` is how long a pair lives after its last write, in seconds or as a `timedelta`; every write can say otherwise.
-/// `time_to_idle` is how long it lives after its last use. For so long after a pair has expired as `stale_for` says,
-/// `get_or_compute` still returns its value while one caller computes the new one. Without these a pair lives for ever, and
-/// so it does with `math.inf`.
+/// Times are in seconds or a `timedelta`; `math.inf`, the default, is for ever. `ttl` is how long a pair lives after its last
+/// write; the `ttl` of a write comes first. `time_to_idle` is how long it lives after its last use. For `stale_for` after its
+/// expiry `get_or_compute` still returns a value, while one caller computes the new one.
 ///
-/// `on_evict` is called with the key, the value and "size" or "expired" for each pair that had to go or has expired. It runs
-/// after the call that removed the pair, which may be a look-up, in the same thread, and may use the cache. What it raises is
-/// raised by that call, which has taken effect.
+/// `on_evict` is called with the key, the value and "size" or "expired" for each pair that was evicted or has expired. It runs in
+/// the thread of the call that removed the pair, which may be a look-up, and after it. It may use the cache. Its exception goes to
+/// that caller; the call has taken effect.
 ///
-/// Keys and values have codecs as those of tables do. "object", the default, takes any object: str, bytes, int, float,
-/// None and tuples of them as keys by what they are, other keys by what they pickle to. Equal keys are one, as in a `dict`.
-/// What you get of a cache is always a copy, so changing it changes nothing in the cache.
+/// `keys` and `values` name codecs, as for tables. "object", the default, takes any object. Keys of str, bytes, int, float, None
+/// and tuples of these are compared by value, others by their pickles; equal keys are one key, as in a `dict`. A read returns a
+/// copy, so changing it changes nothing in the cache.
 ///
-/// A subclass with a method `__missing__(key)` says what `cache[key]` is where the key is absent, as with `dict`.
+/// A subclass with a method `__missing__(key)` returns the value of `cache[key]` for an absent key, as with `dict`.
 ///
-/// A child of `fork` has the cache without its pairs.
+/// A child of `fork` has an empty cache.
 #[pyclass(frozen, subclass, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Cache {
     pairs: Pairs,
@@ -158,7 +157,7 @@ impl Cache {
         Ok(Self::of(twindex_cache::Cache::new(options.clone())?, options, codecs, listener))
     }
 
-    /// The names of its codecs, of its keys and of its values.
+    /// The names of the codecs of its keys and values.
     ///
     /// >>> Cache(max_entries=10).codecs
     /// ('object', 'object')
@@ -167,32 +166,32 @@ impl Cache {
         (self.codecs.keys.name(), self.codecs.values.name())
     }
 
-    /// The most bytes of memory that it takes, or None.
+    /// The most bytes of memory, or None.
     #[getter]
     fn capacity(&self) -> Result<Option<usize>> {
         Ok(self.open()?.capacity())
     }
 
-    /// The most pairs that it holds, or None.
+    /// The most pairs, or None.
     #[getter]
     fn max_entries(&self) -> Result<Option<usize>> {
         Ok(self.open()?.max_entries())
     }
 
-    /// The most pairs that it holds, or None: another name of `max_entries`.
+    /// Another name of `max_entries`.
     #[getter]
     fn maxsize(&self) -> Result<Option<usize>> {
         self.max_entries()
     }
 
-    /// How much of `maxsize` is in use, or of `capacity` where there is no `maxsize`: the number of pairs, or `memory`.
+    /// The part of `maxsize` that is in use, the number of pairs; without `maxsize` that of `capacity`, which is `memory`.
     #[getter]
     fn currsize(&self) -> Result<usize> {
         let cache = self.open()?;
         Ok(if cache.max_entries().is_some() { cache.len() } else { cache.memory() })
     }
 
-    /// How many seconds a pair lives where its write says nothing else, or None for ever.
+    /// How many seconds a pair lives after a write without `ttl`, or None for ever.
     #[getter]
     fn default_ttl(&self) -> Result<Option<f64>> {
         Ok(self.open()?.default_ttl().as_ref().map(Duration::as_secs_f64))
@@ -210,20 +209,20 @@ impl Cache {
         Ok(self.open()?.stale_for().as_ref().map(Duration::as_secs_f64))
     }
 
-    /// The bytes of memory that the cache takes, all that it needs for itself included.
+    /// The bytes of memory, the cache's own structures included.
     #[getter]
     fn memory(&self) -> Result<usize> {
         Ok(self.open()?.memory())
     }
 
-    /// What happened to the cache so far, by name. `clear` changes nothing of it.
+    /// Counts since the cache was made, by name. `clear` does not reset them.
     ///
     /// >>> cache = Cache(max_entries=10)
     /// >>> cache["a"] = 1
     /// >>> cache.get("a"), cache.get("b"), cache.stats()
     /// (1, None, {'hits': 1, 'misses': 1, 'writes': 1, 'evictions': 0, 'expirations': 0, 'rejected': 0})
     ///
-    /// `peek`, `ttl` and `in` are not counted. `rejected` counts the writes that were not kept: the pair was too large.
+    /// `peek`, `ttl` and `in` are not counted. `rejected` counts writes of pairs that were too large.
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let counts = self.told(self.open()?.stats())?;
         let dict = objects::dict(py)?;

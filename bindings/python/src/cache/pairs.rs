@@ -8,7 +8,7 @@ use twindex_cache::{Cache, CacheOptions, Error, Result};
 use crate::prelude::*;
 use crate::verbs::Engine;
 
-/// A cache. In a child of `fork`, where nobody may use that of the parent, it is a new and empty one.
+/// A cache. In a child of `fork`, if nobody may use that of the parent, it is a new and empty one.
 pub(super) struct Pairs {
     cache: Inherited<Cache>,
     /// What it was made with.

@@ -66,14 +66,14 @@ impl Cache {
         Ok(objects::list(py, gather(py, made.into_iter().map(finish))?)?)
     }
 
-    /// Removes all pairs. `on_evict` is not told.
+    /// Removes all pairs, without calling `on_evict`.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let cache = self.open()?;
         py.detach(|| cache.clear());
         self.told(())
     }
 
-    /// Changes the capacity in bytes. What does not fit is evicted before this returns.
+    /// Changes the capacity in bytes. Evicts the pairs that no longer fit before it returns.
     ///
     /// >>> cache = Cache(capacity=10_000_000)
     /// >>> cache.update({number: bytes(1000) for number in range(5000)})
@@ -87,7 +87,7 @@ impl Cache {
         Ok(self.told(done)??)
     }
 
-    /// The key's value, or `default` where the key is absent, without being counted as a use of the pair.
+    /// The key's value, or `default`. It does not count as a use of the pair.
     ///
     /// >>> cache = Cache(max_entries=100)
     /// >>> cache.peek("ada"), cache.stats()["misses"]
@@ -104,13 +104,13 @@ impl Cache {
         }
     }
 
-    /// Whether the key is there, without being counted as a use of the pair.
+    /// Whether the key is present. It does not count as a use of the pair.
     #[pyo3(signature = (key, /))]
     pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.open()?.contains(self.codecs.keys.encode_sought(key)?))
     }
 
-    /// How many seconds the pair still lives: `math.inf` where it does not expire, None where the key is absent.
+    /// How many seconds the pair still lives: `math.inf` if it does not expire, None if the key is absent.
     ///
     /// >>> cache = Cache(max_entries=100)
     /// >>> cache["ada"] = 1815
@@ -121,8 +121,7 @@ impl Cache {
         Ok(seconds_of(self.open()?.ttl(self.codecs.keys.encode_sought(key)?)))
     }
 
-    /// Lets the pair live for `ttl` seconds from now on, or by default for as long as the cache's pairs do; whether the key was
-    /// there.
+    /// Gives the pair a new time to live, by default the cache's. Returns whether the key was present.
     ///
     /// >>> cache = Cache(max_entries=100)
     /// >>> cache["ada"] = 1815
@@ -157,7 +156,7 @@ impl Cache {
     }
 }
 
-/// What `cache[key]` is where the key is absent: a subclass may say, as those of `dict` do.
+/// What `cache[key]` is if the key is absent: a subclass may say, as those of `dict` do.
 #[cold]
 fn absent<'py>(cache: &Bound<'py, Cache>, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     match cache.get_type().getattr_opt(intern!(key.py(), "__missing__"))? {
@@ -189,7 +188,7 @@ impl Cache {
         self.iterate(py, Yields::Values)
     }
 
-    /// Removes some pair and returns it; raises `KeyError` where there is none.
+    /// Removes any pair and returns it. Raises `KeyError` if the cache is empty.
     fn popitem<'py>(&self, py: Python<'py>) -> Result<Pair<'py>> {
         while let Some(key) = self.any_key(py)? {
             let object = self.codecs.keys.decode(py, &key)?;

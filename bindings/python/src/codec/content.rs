@@ -43,7 +43,7 @@ fn encode_buffer<'a>(content: Content, object: &'a Bound<'_, PyAny>) -> Result<E
     }
 }
 
-/// A copy of the memory that this object shows, `None` where it shows none. Looks at the length before it copies: an
+/// A copy of the memory that this object shows, `None` if it shows none. Looks at the length before it copies: an
 /// object may show more bytes than there is memory.
 pub(super) fn copy_buffer(content: Content, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>> {
     Buffer::of(content.name(), object)?.map(|buffer| copy(content, &buffer)).transpose()

@@ -14,7 +14,7 @@ pub(crate) struct Custom {
 }
 
 impl Custom {
-    /// `None` where the object is no `twindex.Codec`.
+    /// `None` if the object is no `twindex.Codec`.
     pub(super) fn of(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if !object.is_instance(CLASS.import(object.py(), "twindex._codecs", "Codec")?)? {

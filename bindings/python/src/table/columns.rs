@@ -34,11 +34,11 @@ impl Table {
         self.in_turns(py, &pairs, bytes, |table, pairs| table.write_many(Write::Upsert, pairs)).map(drop)
     }
 
-    /// Writes pairs in record batches, as `upsert_many` does batch by batch; returns how many.
+    /// Writes the pairs of record batches, as `upsert_many` does, batch by batch. Returns their number.
     ///
-    /// `data` is a table, a reader or a record batch of pyarrow, a data frame of polars or pandas, or whatever else Arrow's C
-    /// interface shows. Its columns are named "key" and "value", or are two, in this order. Strings go to "str" and "json"
-    /// codecs, where each "json" value is read to check it, bytes to "bytes", integers to "int". Needs the package pyarrow.
+    /// `data` is a table, a reader or a record batch of pyarrow, a data frame of polars or pandas, or any object with Arrow's C
+    /// interface. Its columns are "key" and "value", or just two, in this order. Strings go to the codecs "str" and "json" (each
+    /// "json" value is read to check it), bytes to "bytes", integers to "int". Needs the package pyarrow.
     #[pyo3(signature = (data, /))]
     fn from_arrow<'py>(slf: &Bound<'py, Self>, data: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         Ok(slf.py().import("twindex._arrow")?.getattr("from_arrow")?.call1((slf, data))?)

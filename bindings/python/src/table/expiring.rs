@@ -11,7 +11,7 @@ use crate::prelude::*;
 use crate::ttl::{Life, Ttl, seconds_of};
 use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, puts, shared_verbs, ttl_of, updates};
 
-/// A table whose pairs expire: a `Table` with times to live. `Store.table(name, expires=True)` makes one.
+/// A `Table` whose pairs expire. `Store.table(name, expires=True)` opens one.
 ///
 /// >>> sessions = Store().table("sessions", expires=True)
 /// >>> sessions.upsert("4f1a", "ada", ttl=1800)
@@ -21,12 +21,12 @@ use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, puts, share
 /// >>> sessions.touch("4f1a", 3600)
 /// True
 ///
-/// `ttl` is in seconds or a `timedelta`; without one, or with `math.inf`, the pair stays. `sessions[key] = value` and `update` write
-/// pairs that stay. A pair that has expired is absent for every method, though it counts in `len` until it is removed.
+/// `ttl` is in seconds or a `timedelta`. Without one, or with `math.inf`, a pair lives for ever; so do those of `sessions[key] = value`
+/// and `update`. An expired pair is absent for every method, but counts in `len` until it is removed.
 #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct ExpiringTable {
     store: Arc<Shared>,
-    /// The `Store` that holds it, which a pickle of the table has too.
+    /// The table's `Store`.
     owner: Py<PyAny>,
     pub(super) engine: Inherited<Expiring>,
     codecs: Codecs,
@@ -67,14 +67,14 @@ macro_rules! lends {
 
         #[pymethods]
         impl $class {
-            /// How many seconds the pair still lives: `math.inf` where it does not expire, None where the key is absent.
+            /// How many seconds the pair still lives: `math.inf` if it does not expire, None if the key is absent.
             #[pyo3(signature = (key, /))]
             fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
                 let (py, key) = (key.py(), self.codecs.keys.encode_sought(key)?);
                 Ok(seconds_of(self.change(py, 0, |table| table.life(key.as_ref()))?))
             }
 
-            /// Lets the pair live for `ttl` seconds from now on, or by default for ever; whether the key was there.
+            /// Gives the pair a new time to live, by default for ever. Returns whether the key was present.
             #[pyo3(signature = (key, ttl=None, /))]
             fn touch(&self, key: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
                 let (py, key, ttl) = (key.py(), self.codecs.keys.encode(key)?, ttl.map(|Ttl(ttl)| ttl));
@@ -90,8 +90,8 @@ lends!(ExpiringTable);
 
 #[pymethods]
 impl ExpiringTable {
-    /// Removes up to `limit` expired pairs and returns how many that were; all of them by default. Fewer than `limit` means that there
-    /// are no more. Writes do this too, a few at a time.
+    /// Removes up to `limit` expired pairs, by default all. Returns their number; if it is less than `limit`, there are no more. Writes
+    /// do this too, a few at a time.
     #[pyo3(signature = (limit=None))]
     fn remove_expired(&self, py: Python<'_>, limit: Option<Count>) -> Result<usize> {
         let (mut left, mut removed) = (limit.map_or(usize::MAX, |Count(pairs)| pairs), 0);

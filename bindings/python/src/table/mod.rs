@@ -12,9 +12,7 @@ use crate::popitem::Popping;
 use crate::prelude::*;
 use crate::table::expiring::ExpiringTable;
 
-/// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
-///
-/// `Store.table` opens one.
+/// A named set of pairs under one index: a mapping with more verbs. `Store.table` opens one.
 ///
 /// >>> store = Store()
 /// >>> users = store.table("users", values="json")
@@ -22,18 +20,18 @@ use crate::table::expiring::ExpiringTable;
 /// >>> users["ada"], "bob" in users, len(users)
 /// ({'born': 1815}, False, 1)
 /// >>> users.update({"ada": 1, "bob": 2})      # as dict.update
-/// >>> users.replace("carol", 3)                # the verb: only where the key is present
+/// >>> users.replace("carol", 3)                # the verb: only if the key is present
 /// False
 /// >>> del users["bob"]
 /// >>> dict(users)
 /// {'ada': 1}
 ///
-/// Reading and writing while other code iterates is fine: a pair that is there all the while comes exactly
-/// once, one that is written meanwhile may come or not.
+/// You may write while you iterate: a pair that is present throughout comes exactly once, one that is written
+/// meanwhile may come or not.
 #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Table {
     store: Arc<Shared>,
-    /// The `Store` that holds it, which a pickle of the table has too.
+    /// The table's `Store`.
     owner: Py<PyAny>,
     engine: Inherited<twindex_durable::Table>,
     codecs: Codecs,
@@ -208,7 +206,7 @@ macro_rules! table {
                 self.codecs.visit(&visit)
             }
 
-            /// The bytes that this table holds.
+            /// The table's bytes in memory.
             #[getter]
             fn memory(&self) -> Result<usize> {
                 Ok(self.open()?.memory())

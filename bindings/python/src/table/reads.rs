@@ -108,7 +108,7 @@ macro_rules! table_reads {
                     Ok(count)
                 }
 
-                /// What `read` makes of the encoded pair at this position, counted from the end where it is negative.
+                /// What `read` makes of the encoded pair at this position, counted from the end if it is negative.
                 fn at<T>(
                     &self,
                     py: Python<'_>,
@@ -169,10 +169,10 @@ macro_rules! table_reads {
                     Ok(self.reader()?.contains(self.codecs.keys.encode_sought(key)?))
                 }
 
-                /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
+                /// A read-only `memoryview` of the value's bytes, or None if the key is absent.
                 ///
-                /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
-                /// deleted, and keeps its memory in use for as long as the view is there.
+                /// A value of more than about 4 KiB is not copied. Later writes and deletes do not change the view; it keeps the
+                /// value's memory in use.
                 #[pyo3(signature = (key, /))]
                 fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
                     let value = self.stored(self.codecs.keys.encode_sought(key)?.as_ref())?;
@@ -211,8 +211,8 @@ macro_rules! table_reads {
                     Ok(objects::list(py, values)?)
                 }
 
-                /// A cursor over the keys from `gt` (without it) or `gte` (with it) to `lt` or `lte`, or over those
-                /// that start with `prefix`. Needs a sorted table.
+                /// A cursor over a range of a sorted table: after `gt` or from `gte`, before `lt` or up to `lte`, or the keys that
+                /// start with `prefix`.
                 ///
                 /// >>> log = Store().table("log", index="sorted")
                 /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
@@ -238,12 +238,11 @@ macro_rules! table_reads {
                     crate::columns::types(&self.codecs)
                 }
 
-                /// The pairs in record batches: a `pyarrow.RecordBatchReader` with the columns "key" and "value", which reads as
-                /// it is asked, without a Python object for each pair. Needs the package pyarrow.
+                /// The pairs in record batches: a `pyarrow.RecordBatchReader` with the columns "key" and "value", which reads batch
+                /// by batch, without a Python object for each pair. Needs the package pyarrow.
                 ///
-                /// The pairs are those of a range of a sorted table, as `scan` takes it, or all, and come in the order in which
-                /// `scan` and `items` give them; of a snapshot's table they are those of one moment. "str" and "json" are
-                /// strings, "bytes" binary, "int" integers; see any other codec as "bytes".
+                /// Takes the options of `scan` for a range of a sorted table. "str" and "json" are strings, "bytes" binary, "int"
+                /// integers; open tables with other codecs as "bytes". To read one moment use a snapshot's table.
                 #[pyo3(
                     signature = (*, batch_size=None, **range),
                     text_signature = "($self, *, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=False, limit=None, batch_size=65536)"
@@ -263,8 +262,8 @@ macro_rules! table_reads {
                     Ok(arrow.getattr("to_arrow")?.call1((scan, types, rows))?)
                 }
 
-                /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
-                /// without the two themselves.
+                /// The keys from `minimum` to `maximum`, each of which may be None. `inclusive` says whether the two themselves
+                /// belong to it.
                 ///
                 /// >>> log = Store().table("log", index="sorted", keys="int")
                 /// >>> log.update([(1, "a"), (2, "b"), (3, "c")])
@@ -288,9 +287,9 @@ macro_rules! table_reads {
                     self.scan_range(py, &Range { gt, gte, lt, lte, prefix: None }, Yields::Keys, reverse, None)
                 }
 
-                /// How many keys are less than this one: the position at which it is, or would be.
+                /// The number of keys less than this one: the position where it is, or would be.
                 ///
-                /// It counts them, which takes longer the more there are.
+                /// It counts them, so it is slow in the middle of a large table.
                 ///
                 /// >>> log = Store().table("log", index="sorted", keys="int")
                 /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
@@ -301,7 +300,7 @@ macro_rules! table_reads {
                     self.rank(key, false)
                 }
 
-                /// How many keys are less than this one or equal to it. It counts them, as `bisect_left` does.
+                /// The number of keys up to this one. It counts them, as `bisect_left` does.
                 #[pyo3(signature = (key, /))]
                 fn bisect_right(&self, key: &Bound<'_, PyAny>) -> Result<usize> {
                     self.rank(key, true)
@@ -313,10 +312,10 @@ macro_rules! table_reads {
                     self.rank(key, true)
                 }
 
-                /// The pair at a position, counted from the end where it is negative; the last one by default. Raises
-                /// `IndexError` where there are not so many.
+                /// The pair at a position, from the end if it is negative; by default the last one. Raises `IndexError` if there
+                /// are fewer pairs.
                 ///
-                /// It passes all pairs between that end and the position.
+                /// It goes through all pairs between that end and the position.
                 ///
                 /// >>> log = Store().table("log", index="sorted", keys="int")
                 /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
@@ -340,19 +339,19 @@ macro_rules! described {
     ($class:ident) => {
         #[pymethods]
         impl $class {
-            /// The name it has in its store.
+            /// The table's name.
             #[getter]
             pub(crate) fn name(&self) -> &str {
                 self.about().0
             }
 
-            /// The index it was created with, "hash" or "sorted".
+            /// The table's index, "hash" or "sorted".
             #[getter]
             fn index(&self) -> &'static str {
                 self.about().1.name()
             }
 
-            /// The names of the codecs that the table remembers, of its keys and of its values.
+            /// The names of the table's codecs, of keys and values.
             ///
             /// >>> store = Store()
             /// >>> store.table("ages", values="int").codecs
@@ -376,10 +375,9 @@ macro_rules! range_reads {
     ($class:ident, $made:ty) => {
         #[pymethods]
         impl $class {
-            /// An iterator over the pairs of a range of a sorted table, as `Table.cursor` takes it, in the order of the keys or
-            /// the other way, at most `limit` of them. It reads ahead by up to 256 pairs. In a transaction it reads all at
-            /// once, so it can still be used after the end, and a pair that another writes among them is a conflict: ask for no
-            /// more than you need.
+            /// An iterator over the pairs of a range of a sorted table, as for `Table.cursor`, in order or in reverse, at most
+            /// `limit` of them. It reads up to 256 pairs ahead. In a transaction it reads the whole range at once, and any write to
+            /// it by others is a conflict: read no more than you need.
             ///
             /// >>> log = Store().table("log", index="sorted", keys="int")
             /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
@@ -417,7 +415,7 @@ macro_rules! range_reads {
                 self.scan_range(prefix.py(), &range, Yields::Pairs, reverse, limit)
             }
 
-            /// The pair with the least key of a sorted table, or None where there is no pair.
+            /// The pair with the least key of a sorted table, or None if it is empty.
             ///
             /// >>> log = Store().table("log", index="sorted", keys="int")
             /// >>> log.update([(10, "a"), (20, "b")])
@@ -427,7 +425,7 @@ macro_rules! range_reads {
                 self.at_end(py, false)
             }
 
-            /// The pair with the greatest key of a sorted table, or None where there is no pair.
+            /// The pair with the greatest key of a sorted table, or None if it is empty.
             fn last<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
                 self.at_end(py, true)
             }

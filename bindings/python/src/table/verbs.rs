@@ -8,7 +8,7 @@ use crate::arguments::Given;
 use crate::prelude::*;
 use crate::verbs::{Engine, encode_amounts, encode_pairs, increments, puts, shared_verbs, ttl_of, updates};
 
-/// Both kinds of tables do the verbs alike, but that one takes times to live: those of calls, and `None` where pairs keep theirs.
+/// Both kinds of tables do the verbs alike, but that one takes times to live: those of calls, and `None` if pairs keep theirs.
 macro_rules! engine {
     ($table:ty, $ttl:ident $(, $given:ident, $kept:expr)?) => {
         impl Engine for $table {
@@ -67,12 +67,12 @@ puts!(Table);
 increments!(Table);
 table_changes!(Table);
 
-/// Gives a class the writes that tables have beyond these, the same where pairs expire. It has `pop_end`.
+/// Gives a class the writes that tables have beyond these, the same if pairs expire. It has `pop_end`.
 macro_rules! table_changes {
     ($class:ident) => {
         #[pymethods]
         impl $class {
-            /// `compare_and_swap` for each key, expected and new value: whether each took effect.
+            /// `compare_and_swap` for each key, expected and new value. Returns whether each took effect.
             #[pyo3(signature = (swaps, /))]
             fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Flags> {
                 let py = swaps.py();
@@ -99,7 +99,7 @@ macro_rules! table_changes {
                     .map(Flags)
             }
 
-            /// Removes the key and returns its value, or None where it is absent. Of several threads, one gets it.
+            /// Removes the key and returns its value, or None if it is absent. Only one thread gets it.
             ///
             /// >>> users = Store().table("users")
             /// >>> users["ada"] = "1815"
@@ -119,8 +119,8 @@ macro_rules! table_changes {
                 }
             }
 
-            /// Removes the pair with the least key of a sorted table and returns it, or None where there is no pair. Of several
-            /// threads, each gets another pair.
+            /// Removes the pair with the least key of a sorted table and returns it, or None if it is empty. Two threads never
+            /// get the same pair.
             ///
             /// >>> tasks = Store().table("tasks", index="sorted", keys="int")
             /// >>> tasks.update([(10, "a"), (20, "b"), (30, "c")])
@@ -156,8 +156,8 @@ macro_rules! deletes {
 
         #[pymethods]
         impl $class {
-            /// Removes the pairs of a range of a sorted table, as `scan` takes it, some thousand at a time: how many. Pairs that other
-            /// threads write meanwhile may stay.
+            /// Removes the pairs of a range of a sorted table, as for `scan`, some thousand at a time. Returns their number. Pairs that
+            /// other threads write meanwhile may stay.
             ///
             /// >>> log = Store().table("log", index="sorted", keys="int")
             /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
@@ -176,7 +176,7 @@ macro_rules! deletes {
                 self.delete_all(py, &Range { gt, gte, lt, lte, prefix })
             }
 
-            /// Removes the pairs of a sorted table whose keys start with `prefix`: how many.
+            /// Removes the pairs of a sorted table whose keys start with `prefix`. Returns their number.
             ///
             /// >>> log = Store().table("log", index="sorted")
             /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
@@ -230,10 +230,10 @@ macro_rules! pops {
 
             #[pymethods]
             impl $class {
-                /// Removes a pair and returns it; raises `KeyError` where there is none.
+                /// Removes a pair and returns it. Raises `KeyError` if the table is empty.
                 ///
-                /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one by default. A hash table
-                /// takes no position and gives any pair.
+                /// In a sorted table it is the pair at a position, as for `peekitem`: by default the last one. In a hash table it is
+                /// any pair, and there is no position.
                 ///
                 /// >>> log = Store().table("log", index="sorted", keys="int")
                 /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
