@@ -53,6 +53,11 @@ const LANES: usize = 3;
 /// How many of the slowest steps the end names.
 const SLOWEST: usize = 10;
 
+/// How many lines of a failed step's output the end repeats, and how much of each: a log of which only the end is kept then
+/// says what failed.
+const REPEATED: usize = 6;
+const REPEATED_CHARS: usize = 160;
+
 /// After this a step says that it is still running, and again each time that has doubled: a log that is cut short names it.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -72,6 +77,7 @@ struct Step {
     name: String,
     end: End,
     time: Duration,
+    why: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,9 +130,9 @@ impl Steps {
             let output = if end == End::NotRun { "" } else { log.text() };
             format!("\n{output}{error:#}\n")
         });
-        let why = result.as_ref().err().map_or("", String::as_str);
+        let why = result.as_ref().err().cloned().unwrap_or_default();
         println!("{name} ... {}, {:.1} s{why}", end.word(), time.as_secs_f64());
-        locked(&self.0.done).push(Step { name: name.into(), end, time });
+        locked(&self.0.done).push(Step { name: name.into(), end, time, why });
         result.map_err(|_| Failed)
     }
 
@@ -189,12 +195,29 @@ impl Steps {
         );
         for end in [End::NotRun, End::Failed] {
             let of_end = steps.iter().filter(|step| step.end == end);
-            lines.extend(of_end.map(|step| format!("{}: {}", end.word(), step.name)));
+            for step in of_end {
+                lines.push(format!("{}: {}", end.word(), step.name));
+                lines.extend(telling(&step.why));
+            }
         }
         let skipped = if not_run == 0 { String::new() } else { format!(", {not_run} skipped") };
         lines.push(format!("{passed} passed, {failed} failed{skipped}"));
         (lines.join("\n"), failed == 0 && passed > 0)
     }
+}
+
+/// The first lines of an output that look like what failed; without such, its last one.
+fn telling(output: &str) -> Vec<String> {
+    const MARKS: [&str; 7] = ["not ok", "✖", "panicked", "FAILED", "error", "Error", "waited"];
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut found: Vec<&str> =
+        lines.iter().copied().filter(|line| MARKS.iter().any(|mark| line.contains(mark))).collect();
+    found.dedup();
+    if found.is_empty() {
+        found.extend(lines.last());
+    }
+    let short = |line: &str| format!("    {}", line.chars().take(REPEATED_CHARS).collect::<String>());
+    found.into_iter().take(REPEATED).map(short).collect()
 }
 
 /// Runs `body`, and from time to time says that it still runs.
@@ -235,7 +258,21 @@ mod tests {
             (steps.end().0.lines().last(), steps.end().1),
             (Some("1 passed, 1 failed, 1 skipped"), false)
         );
-        assert!(steps.end().0.contains("NOT RUN: lacks\nFAILED: fails\n"));
+        assert!(steps.end().0.contains("NOT RUN: lacks\n    install this\nFAILED: fails\n    broken\n"));
+    }
+
+    #[test]
+    fn end_repeats_the_lines_of_a_failed_step_that_say_what_failed() {
+        let mut steps = Steps::new();
+        steps.check("fails", |_| {
+            anyhow::bail!("ok 1\n✖ store is there (3 ms)\n  Error: no page\n{}\nok 2", "x\n".repeat(9))
+        });
+        assert!(
+            steps
+                .end()
+                .0
+                .contains("FAILED: fails\n    ✖ store is there (3 ms)\n    Error: no page\n0 passed")
+        );
     }
 
     #[test]
