@@ -13,23 +13,34 @@ const ALONE = [
   '--disable-sync',
 ]
 
+/** What a promise resolves to; an error that names it after two minutes. */
+export async function within(what, promise) {
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited two minutes for ${what}`)), 120_000)
+  })
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
 /** A browser and a server until the tests of a file are over. */
 export async function start(after) {
   const server = await serve(0)
-  const browser = await chromium.launch({ executablePath: PROGRAM, args: ALONE, timeout: 120_000 })
+  const program = await chromium.launchServer({ executablePath: PROGRAM, args: ALONE, timeout: 120_000 })
+  // A browser that is asked to close may wait for a page forever.
   after(async () => {
-    await browser.close()
+    await within('the end of Chromium', program.kill())
     server.closeAllConnections()
     server.close()
   })
-  const context = await browser.newContext()
+  const browser = await chromium.connect(program.wsEndpoint(), { timeout: 120_000 })
+  const context = await within('a context of Chromium', browser.newContext())
   context.setDefaultTimeout(120_000)
   return { browser, context, address: `http://localhost:${server.address().port}/` }
 }
 
 /** Kills the process of a page, as the system does where memory ends. */
 export async function kill(context, page) {
-  const session = await context.newCDPSession(page)
+  const session = await within('a session of Chromium', context.newCDPSession(page))
   const crashed = page.waitForEvent('crash')
   session.send('Page.crash').catch(() => {})
   await crashed

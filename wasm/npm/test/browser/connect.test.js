@@ -8,11 +8,11 @@ const { context, address } = await start(after)
 
 /** Waits until something is so. */
 async function until(what, isSo) {
-  for (let times = 0; times < 300; times++) {
+  for (let times = 0; times < 1200; times++) {
     if (await isSo()) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`waited 15 s until ${what}`)
+  throw new Error(`waited a minute until ${what}`)
 }
 
 async function join(name, options) {

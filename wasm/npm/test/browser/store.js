@@ -1,3 +1,5 @@
+import { within } from './chromium.js'
+
 // Runs in a page: a worker that has a store, and does what it is told.
 const source = `
   import { check, connect, exportFile, importFile, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
@@ -81,7 +83,9 @@ const source = `
 
 /** A page with such a worker: calls its commands by name. */
 export async function openWorker(context, address) {
-  const page = await context.newPage()
+  const page = await within('a page', context.newPage())
+  const close = page.close.bind(page)
+  page.close = () => within('the end of a page', close())
   await page.goto(`${address}page.css`)
   await page.evaluate(
     (text) => {
@@ -104,7 +108,10 @@ export async function openWorker(context, address) {
     source.replace('ADDRESS', address),
   )
   const call = async (...args) => {
-    const { result, error } = await page.evaluate((given) => globalThis.command(...given), args)
+    const { result, error } = await within(
+      args.join(' ').slice(0, 80),
+      page.evaluate((given) => globalThis.command(...given), args),
+    )
     if (error !== undefined) throw Object.assign(new Error(error.message), { code: error.code })
     return result
   }
