@@ -55,21 +55,40 @@ impl Expiring<'_> {
 
     pub(crate) fn write(self, log: &mut Log, write: Write, key: &[u8], value: &[u8]) -> Result<bool, Failed> {
         self.expiry.exists();
-        if write != Write::Upsert && !write.takes_effect(self.has(key)?) {
-            return self.nothing(log, key);
+        if write != Write::Upsert {
+            let mut old = None;
+            self.find(key, &mut |deadline, _| {
+                old = Some(deadline);
+                Ok(())
+            })?;
+            if !write.takes_effect(old.is_some()) {
+                return self.nothing(log, key);
+            }
+            self.renew(key, old);
         }
         self.put(log, key, deadline(self.expiry.ttl.get())?, value)
+    }
+
+    /// To be called before a pair gets a new deadline in place of this one.
+    fn renew(self, key: &[u8], old: Option<u64>) {
+        if let (Stored::Part(table, transaction), Some(old)) = (self.stored, old) {
+            transaction.renew(table, key, old);
+        }
     }
 
     fn put(self, log: &mut Log, key: &[u8], deadline: u64, value: &[u8]) -> Result<bool, Failed> {
         self.expiry.exists();
         reserve::ensure(2 * value.len())?; // for a copy of its own
-        self.stored.write(log, Write::Upsert, key, &with_deadline(deadline, value))?;
+        let stored = with_deadline(deadline, value);
+        if let Stored::Part(_, transaction) = self.stored {
+            transaction.lend(&self.expiry.removal, deadline)?;
+            return self.stored.write(log, Write::Upsert, key, &stored);
+        }
+        self.stored.write(log, Write::Upsert, key, &stored)?;
         let Removal { due, writes, .. } = &*self.expiry.removal;
         due.note(deadline);
         writes.set((writes.get() + 1) % WRITES_PER_STEP);
-        let is_table = matches!(self.stored, Stored::Table(..));
-        if is_table && writes.get() == 0 && due.is_due(time::now()) {
+        if writes.get() == 0 && due.is_due(time::now()) {
             // The write is done. What could not be removed is still hidden.
             let _ = self.step(log, WRITES_PER_STEP as usize);
         }
@@ -129,21 +148,31 @@ impl Expiring<'_> {
     /// The milliseconds that a pair still lives, -1 for ever.
     pub(crate) fn ttl(self, key: &[u8]) -> Result<Option<i64>, Failed> {
         let mut left = None;
-        let now = self.expiry.moment.unwrap_or_else(time::now);
+        // In a transaction a pair is there that has expired meanwhile.
+        let is_part = matches!(self.stored, Stored::Part(..));
+        let now = self.expiry.moment.filter(|_| !is_part).unwrap_or_else(time::now);
         self.find(key, &mut |deadline, _| {
-            left = Some(if deadline == FOREVER { -1 } else { (deadline - now).cast_signed() });
+            left = Some(if deadline == FOREVER {
+                -1
+            } else {
+                deadline.saturating_sub(now).max(1).cast_signed()
+            });
             Ok(())
         })?;
         Ok(left)
     }
 
     pub(crate) fn touch(self, log: &mut Log, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
-        let (deadline, mut value) = (deadline(ttl)?, Output::new());
-        if self.find(key, &mut |_, found| value.push(found))? {
-            self.put(log, key, deadline, value.bytes())
-        } else {
-            self.nothing(log, key)
+        let (deadline, mut old, mut value) = (deadline(ttl)?, None, Output::new());
+        self.find(key, &mut |deadline, found| {
+            old = Some(deadline);
+            value.push(found)
+        })?;
+        if old.is_none() {
+            return self.nothing(log, key);
         }
+        self.renew(key, old);
+        self.put(log, key, deadline, value.bytes())
     }
 
     /// Removes up to so many expired pairs. If there were fewer, there are no more.

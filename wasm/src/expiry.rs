@@ -14,7 +14,7 @@ use crate::time;
 /// What the handle of a table whose pairs expire has beside the table.
 #[derive(Clone)]
 pub(crate) struct Expiry {
-    /// The time of its snapshot, if it is of one.
+    /// The time of its snapshot or transaction, if it is of one.
     pub(crate) moment: Option<u64>,
     /// That of the pairs that it writes.
     pub(crate) ttl: Cell<Option<Duration>>,

@@ -5,18 +5,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
+use std::rc::Rc;
 
-use twindex::{Table, Transaction, Write};
-use twindex_format::Operation;
+use twindex::{Error, Table, Transaction, Write};
+use twindex_format::{FOREVER, Operation, has_expired, split_deadline};
 
 use crate::answer::Output;
 use crate::block;
 use crate::direction::Direction;
-use crate::expiry::{Expiry, shown};
+use crate::expiry::{Expiry, Removal, shown};
 use crate::failure::{Failed, Failure};
 use crate::journal::{Log, Shared};
 use crate::range::{Range, as_slices};
-use crate::reserve;
+use crate::{reserve, time};
 
 /// A scan reads so many pairs at once, and no more once they have so many bytes.
 const GROUP: usize = 64;
@@ -35,6 +36,12 @@ pub(crate) struct Open {
     /// How many writes it has, at most, and how many reads.
     writes: Cell<usize>,
     reads: Cell<usize>,
+    /// The time of its first use of a table whose pairs expire, which decides what has expired until it ends.
+    moment: Cell<Option<u64>>,
+    /// The first deadline among the pairs that were there before and that it gave another one.
+    renewed: Cell<u64>,
+    /// The first deadline that it wrote to each such table.
+    lent: RefCell<Vec<(Rc<Removal>, u64)>>,
     /// The module without transactions has none, so the compiler leaves out all that would use one.
     #[cfg(not(feature = "transactions"))]
     none: std::convert::Infallible,
@@ -45,7 +52,39 @@ impl Open {
     pub(crate) fn new(engine: Transaction) -> Self {
         let engine = RefCell::new(Some(engine));
         let [longest, written, writes, reads] = [const { Cell::new(0) }; 4];
-        Self { engine, longest, written, writes, reads }
+        let (moment, renewed, lent) = (Cell::new(None), Cell::new(u64::MAX), RefCell::default());
+        Self { engine, longest, written, writes, reads, moment, renewed, lent }
+    }
+
+    pub(crate) fn moment(&self) -> u64 {
+        let moment = self.moment.get().unwrap_or_else(time::now);
+        self.moment.set(Some(moment));
+        moment
+    }
+
+    /// To be called before a pair that is there gets a deadline in place of `old`.
+    pub(crate) fn renew(&self, table: &Table, key: &[u8], old: u64) {
+        // A pair that the transaction wrote itself may expire within it.
+        let is_its = |stored: &[u8]| split_deadline(stored).0 == old;
+        if old != FOREVER && table.select_with(key, is_its) == Some(true) {
+            self.renewed.update(|renewed| renewed.min(old));
+        }
+    }
+
+    /// To be called before a pair with this deadline is written.
+    pub(crate) fn lend(&self, removal: &Rc<Removal>, deadline: u64) -> Result<(), Failed> {
+        if deadline == FOREVER {
+            return Ok(());
+        }
+        let mut lent = self.lent.borrow_mut();
+        if let Some((_, first)) = lent.iter_mut().find(|(of, _)| Rc::ptr_eq(of, removal)) {
+            *first = deadline.min(*first);
+            return Ok(());
+        }
+        let bytes = size_of::<(Rc<Removal>, u64)>();
+        lent.try_reserve(1).map_err(|_| Failure::NoMemory { bytes })?;
+        lent.push((Rc::clone(removal), deadline));
+        Ok(())
     }
 
     /// Fails where it has ended.
@@ -186,6 +225,10 @@ impl Open {
     pub(crate) fn commit(&self, journal: Option<&Shared>, log: &mut Log) -> Result<(), Failed> {
         self.check()?;
         let engine = self.engine.borrow_mut().take().ok_or(Failure::Ended)?;
+        if has_expired(self.renewed.get(), time::now()) {
+            // To others the pair was absent already. It must not come back.
+            return Err(Error::Conflict { runs: 1 }.into());
+        }
         let count = engine.writes().count();
         self.ensure(count * WRITE_BYTES)?;
         if count > 0
@@ -200,7 +243,10 @@ impl Open {
                 log.add_written(journal, table, operation);
             }
         };
-        engine.commit_with(false, || Ok::<_, twindex::Error>(()), append)?;
+        engine.commit_with(false, || Ok::<_, Error>(()), append)?;
+        for (removal, deadline) in self.lent.take() {
+            removal.due.note(deadline);
+        }
         Ok(())
     }
 }

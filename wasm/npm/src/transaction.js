@@ -107,7 +107,10 @@ export function begin(core, storeHandle) {
         verbs: Object.fromEntries(verbs.map(([name, verb]) => [name, noting(verb)])),
       }
     },
-    commit: () => core.status(core.exports.twindex_commit(handle)),
+    commit() {
+      core.tick()
+      core.status(core.exports.twindex_commit(handle))
+    },
     hasConflict: () => isConflict,
     end() {
       core.forgotten.unregister(access)

@@ -28,6 +28,29 @@ test('a snapshot is counted until it is closed, and has no position', () => {
   })
 })
 
+test('deadlines pass between transactions, not within one, and what it renews must not have expired by its commit', (t) => {
+  let now = Date.now()
+  t.mock.method(Date, 'now', () => now)
+  const store = new Store()
+  const table = store.table('t', { expires: true })
+  const renewals = [(part) => part.touch('k'), (part) => part.replace('k', '2'), () => false]
+  for (const renew of renewals) {
+    table.set('k', '1', { ttl: 1000 })
+    const seen = []
+    store.transaction((tx) => {
+      const part = tx.table('t')
+      const before = part.get('k')
+      const renewed = renew(part)
+      now += 2000
+      seen.push([before, renewed, part.has('k')])
+    })
+    const isRenewed = renew !== renewals[2]
+    const again = isRenewed ? [[undefined, false, false]] : []
+    assert.deepEqual(seen, [['1', isRenewed, true], ...again])
+    assert.equal(table.get('k'), undefined)
+  }
+})
+
 test('a verb of a transaction finds its key where the input buffer has moved', () => {
   const { store } = filled()
   const key = 'k'.repeat(30_000)

@@ -88,6 +88,7 @@ fn open(
             let table = transaction.table(name)?;
             let is_expiring = see(Some(&table))?;
             with(is_expiring, options, |options| options.check(&table))?;
+            moment = is_expiring.then(|| transaction.moment());
             let (of, transaction) = (Of { within: owner, ..*of }, Rc::clone(transaction));
             Object::Part { of, table, transaction, expiry: None }
         }
