@@ -28,11 +28,6 @@ class Twindex extends Peer {
       ? this.table.entries()
       : this.table.scan(limit === undefined ? { gte } : { gte, limit })
   }
-
-  steps(gte) {
-    const cursor = this.table.cursor({ gte })
-    return () => cursor.scanAscNext()
-  }
 }
 
 /** Without syncs, as nothing else here has any; many writes are one transaction. */
