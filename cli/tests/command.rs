@@ -465,3 +465,20 @@ fn export_of_a_file_in_use_is_of_one_moment() {
     });
     assert_eq!(sums, [0; 5]);
 }
+
+#[test]
+fn commands_of_the_page_run_as_written() {
+    let folder = tempdir().unwrap();
+    let store = Store::open(folder.path().join("app.twx")).unwrap();
+    store.table("users", IndexKind::Hash).unwrap().insert("ada", "1815").unwrap();
+    store.table("log", IndexKind::Sorted).unwrap().insert("2026-11-01", "a").unwrap();
+    store.close().unwrap();
+    let page = include_str!("../../docs/cli.md");
+    let commands: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("twindex ")).collect();
+    assert_eq!(commands.len(), 6);
+    for line in commands {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_twindex"));
+        command.args(line.split(' ')).current_dir(&folder).stdin(Stdio::null());
+        ran(&command.output().unwrap()).expect(0);
+    }
+}

@@ -16,6 +16,7 @@ pages! {
     follow "../../../docs/follow.md"
     transactions "../../../docs/transactions.md"
     cache "../../../docs/cache.md"
+    expiring "../../../docs/expiring.md"
     engine "../../../engine/README.md"
     codec "../../../codec/README.md"
     durable "../../../durable/README.md"

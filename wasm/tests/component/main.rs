@@ -23,7 +23,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let path = target.join("wasm32-unknown-unknown/release").join(name);
     std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}\nBuild it as docs/wasm.md says under \"The component\".", path.display())
+        panic!("{}: {error}\nBuild it as docs/component.md says.", path.display())
     })
 }
 
@@ -289,7 +289,7 @@ fn cache_keeps_pairs_as_long_as_they_live() {
 
 /// As the page says, by the tool whose path `TWINDEX_WAC` is.
 fn composed_by(wac: &OsStr) -> Vec<u8> {
-    let page = include_str!("../../../docs/wasm.md");
+    let page = include_str!("../../../docs/component.md");
     let line = page.lines().find(|line| line.starts_with("wac plug ")).expect("the page has the command");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write =

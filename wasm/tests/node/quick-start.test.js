@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'twindex-jco-'))
 after(() => rmSync(folder, { recursive: true }))
 
 test('the page calls the component through jco', () => {
-  const page = readFileSync(here('../../../docs/wasm.md'), 'utf8')
+  const page = readFileSync(here('../../../docs/component.md'), 'utf8')
   const [, command, program] = page.match(/```sh\n(npx @bytecodealliance\/jco .*)\n```.*?```js\n(.*?)```/s)
   copyFileSync(process.env.TWINDEX_COMPONENT, join(folder, 'twindex.component.wasm'))
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n')

@@ -61,7 +61,7 @@ class TheModule(unittest.TestCase):
 
 class QuickStart(unittest.TestCase):
     def test_the_page_calls_the_component(self) -> None:
-        page = Path(__file__).parents[3] / "docs/wasm.md"
+        page = Path(__file__).parents[3] / "docs/component.md"
         (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(COMPONENT, Path(folder) / "twindex.component.wasm")

@@ -83,10 +83,16 @@ pub(crate) fn reader(workspace: &Workspace, log: &mut Log) -> Result<()> {
     let home = workspace.empty_folder("reader/home")?;
     std::fs::write(home.join("package.json"), "{ \"private\": true }\n")?;
     Venv::at(workspace.target("venv-reader")).make(log)?;
-    run(&copy, "venv-reader:python -m pip install ./bindings/python", log)?;
-    run(&copy.join("wasm/npm"), "npm ci", log)?;
-    run(&copy.join("wasm/npm"), "npm run build", log)?;
-    run(&home, "npm install ../twindex/bindings/node ../twindex/wasm/npm", log)?;
+    let page = std::fs::read_to_string(copy.join("docs/install.md")).context("reading docs/install.md")?;
+    let lines: Vec<_> = page.lines().filter(|line| line.contains(" ../twindex/")).collect();
+    ensure!(lines.len() > 5, "docs/install.md installs by path with {} commands", lines.len());
+    for line in lines {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        // The suite builds the tool and the packages for clusters; `cargo add` needs a package here.
+        if line.starts_with("pip ") || (line.starts_with("npm ") && !line.contains("cluster")) {
+            run(&home, &line.replacen("pip ", "venv-reader:python -m pip ", 1), log)?;
+        }
+    }
     for (host, install, program, file) in [
         ("Python", "pip install twindex", "venv-reader:python", "example.py"),
         ("Node", "npm install twindex", "node", "node.mjs"),
