@@ -49,7 +49,7 @@ pub enum Leader {
     Task,
 }
 
-/// What [`Cache::begin`] has found, and what its caller is to do.
+/// The result of [`Cache::begin`]: a value, or what the caller must do.
 #[derive(Debug)]
 pub enum Begun {
     /// The value is there.
@@ -365,7 +365,7 @@ impl Cache {
         self.compute(key.as_ref(), None, compute)
     }
 
-    /// Like [`get_or_compute`](Self::get_or_compute). What is computed lives for so long; [`Duration::MAX`] is for ever.
+    /// Like [`get_or_compute`](Self::get_or_compute), with a time to live for the computed value; [`Duration::MAX`] is for ever.
     pub fn get_or_compute_for<V: AsRef<[u8]>, E: Send + Sync + 'static>(
         &self,
         key: impl AsRef<[u8]>,

@@ -15,7 +15,7 @@
 //!
 //! # What is promised
 //!
-//! - **Memory.** `capacity` is the resident memory of the whole cache: pairs, index, and what it remembers of evicted pairs.
+//! - **Memory.** `capacity` is the resident memory of the whole cache: pairs, index and the memory of evicted keys.
 //!   The cache stays within it whatever the sizes of the pairs are and however they change. [`CacheOptions::max_entries`]
 //!   limits the number of pairs instead, or as well.
 //! - **Writes are not refused** because of old pairs: the cache evicts. [`Cache::upsert`] returns false in two cases. The pair is
@@ -2259,7 +2259,7 @@ impl Writer<'_> {
         Hash(from).next_block(block.depth())
     }
 
-    /// Removes all pairs, if there is memory for a second index. What is being computed is not kept in any case.
+    /// Removes all pairs, if there is memory for a second index. Results of running computations are never cached.
     fn clear(&mut self) -> bool {
         self.state.flights = None;
         let Some(at) = self.map_index(Directory::bytes(0)) else { return false };
@@ -2572,7 +2572,7 @@ impl Cache {
         Ok(self.write_each(pairs, |(key, _)| key.as_ref(), upsert))
     }
 
-    /// Removes pairs. Returns for each whether it was there.
+    /// Removes pairs. Returns for each key whether it was present.
     pub fn remove_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
         self.write_each(keys, K::as_ref, |writer, key, hash| {
             writer.forget(key.as_ref());
@@ -2607,7 +2607,7 @@ impl Cache {
         done
     }
 
-    /// Removes a pair. Returns whether it was there.
+    /// Removes a pair. Returns whether the key was present.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> bool {
         let key = key.as_ref();
         let hash = self.inner.hash(key);
@@ -2741,7 +2741,7 @@ impl Cache {
         self.len() == 0
     }
 
-    /// What it holds and has counted.
+    /// Its size and its counts.
     pub fn stats(&self) -> CacheStats {
         let sum = |which: usize| self.inner.counts.iter().map(|line| line.0[which].load(Relaxed)).sum();
         let (misses, hits) = (sum(0), sum(1));
@@ -2781,12 +2781,12 @@ impl Cache {
         self.inner.options.stale
     }
 
-    /// What the host has given as [`CacheOptions::label`].
+    /// The label of [`CacheOptions::label`].
     pub fn label(&self) -> &[u8] {
         &self.inner.options.label
     }
 
-    /// Removes all pairs, and tells no listener. The counts of [`stats`](Self::stats) stay.
+    /// Removes all pairs, without calling a listener. The counts of [`stats`](Self::stats) stay.
     pub fn clear(&self) {
         let is_done = self.inner.write(|writer| writer.clear());
         // Where there is no memory for a second index, the pairs of one block after the other go.
@@ -2796,7 +2796,7 @@ impl Cache {
         }
     }
 
-    /// Changes the capacity in bytes. What does not fit is evicted before this returns, some pairs at a time.
+    /// Changes the capacity in bytes. Evicts the pairs that no longer fit before it returns, some at a time.
     pub fn shrink_to(&self, bytes: usize) -> Result<()> {
         if bytes < MIN_CAPACITY {
             return Err(Error::Capacity { bytes: Some(bytes), entries: None });

@@ -1,4 +1,4 @@
-//! What callers see of a cache: its limits, its errors, its options and its counts.
+//! The limits, errors, options and counts of a cache.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub const MAX_LABEL_BYTES: usize = 65_535;
 /// The longest time to live: a thousand years.
 pub const MAX_TTL: Duration = Duration::from_hours(1000 * 365 * 24);
 
-/// What can go wrong, and with what. An operation that returns an error has changed nothing.
+/// Any error of a cache. An operation that returns an error has changed nothing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -68,7 +68,7 @@ pub enum Error {
     Corrupt {
         /// Where, in bytes from the start.
         offset: u64,
-        /// What is wrong there.
+        /// The fault.
         what: &'static str,
     },
     /// Reading or writing failed underneath.
@@ -199,12 +199,12 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// A cache that takes at most so many bytes of memory, which include all that it needs for itself.
+    /// The most bytes of memory, the cache's own structures included.
     pub fn capacity(bytes: usize) -> Self {
         Self { bytes: Some(bytes), ..Self::default() }
     }
 
-    /// A cache of at most so many pairs. Of values above 2 MiB it holds at most 4,095.
+    /// The most pairs. A cache holds at most 4,095 values above 2 MiB.
     pub fn max_entries(entries: usize) -> Self {
         Self { entries: Some(entries), ..Self::default() }
     }
@@ -290,7 +290,7 @@ impl Cause {
     }
 }
 
-/// What a cache holds, and what it has counted since it was made.
+/// The size of a cache, and its counts since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {

@@ -14,9 +14,9 @@ use crate::table::{Table, excerpt};
 /// Writes that are collected and then done together, by one call of a function in one server: all or none, and nobody sees
 /// some of them done and others not.
 ///
-/// So all its keys must lie in one slot of a cluster: [`Error::CrossSlot`] says which do not. Keys of hash tables lie in one
-/// slot where they have the same text in braces, as `{ada}name` and `{ada}mail` do, in whichever tables. A sorted table that
-/// was made with one partition lies in one. One server that is no cluster does any batch.
+/// So all its keys must lie in one slot of a cluster; [`Error::CrossSlot`] names others. Keys of hash tables do if they have the
+/// same text in braces, such as `{ada}name` and `{ada}mail`, in any tables, and so does a sorted table with one partition. A
+/// single server does any batch.
 ///
 /// ```no_run
 /// # async fn example(store: twindex_cluster::Store, accounts: twindex_cluster::Table) -> twindex_cluster::Result<()> {
@@ -85,8 +85,8 @@ impl Batch {
         self.add(table, "n", key.as_ref(), by.to_string().as_bytes())
     }
 
-    /// Has the batch done only if the key has this value when it is committed, or is absent for `None`. What the batch itself
-    /// writes does not count.
+    /// Makes [`commit`](Self::commit) fail, and write nothing, unless the key has this value then, or is absent for `None`. Writes of
+    /// the batch itself do not count.
     pub fn expect(&mut self, table: &Table, key: impl AsRef<[u8]>, value: Option<&[u8]>) -> Result<()> {
         let verb = if value.is_some() { "e" } else { "a" };
         self.add(table, verb, key.as_ref(), value.unwrap_or_default())
@@ -102,7 +102,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Does all of them: whether each write took effect.
+    /// Does all writes. Returns whether each took effect.
     ///
     /// If one fails, none is done. Fails with [`Error::Unexpected`] if an [expectation](Self::expect) does not hold,
     /// and with [`Error::CrossSlot`] if no server can do it.

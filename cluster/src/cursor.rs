@@ -21,9 +21,9 @@ const AHEAD: usize = 16;
 
 /// A position in a sorted table.
 ///
-/// The position is a key. The cursor reads some pairs ahead: it sees what this client wrote before the call, and what
-/// other clients wrote as soon as it needs more pairs. At an end of its range it stays on the pair that it returned last,
-/// so pairs that are appended later are found by asking again.
+/// The position is a key. The cursor reads some pairs ahead: it sees this client's earlier writes at once, and those of other
+/// clients when it reads more pairs. At an end of its range it stays on the pair that it returned last, so the next call finds
+/// pairs that were appended since.
 pub struct Cursor {
     shared: Arc<Shared>,
     table: Arc<State>,
@@ -51,13 +51,13 @@ impl Cursor {
         Self { shared, table, range, on, before, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` if there is none. A new cursor moves to the first pair of
+    /// Moves to the next pair upwards and returns it, or `None` at the end. A new cursor moves to the first pair of
     /// its range.
     pub async fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
         self.step(false).await
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` if there is none. A new cursor moves to the last pair
+    /// Moves to the next pair downwards and returns it, or `None` at the end. A new cursor moves to the last pair
     /// of its range.
     pub async fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
         self.step(true).await
@@ -169,7 +169,7 @@ impl fmt::Debug for Cursor {
 
 /// The pairs of a range of a sorted table, one after another.
 ///
-/// A pair that is there throughout comes once and in order. What is written meanwhile is seen or not.
+/// A pair that is present throughout comes once and in order. One that is written meanwhile may come or not.
 #[derive(Debug)]
 pub struct Scan {
     cursor: Cursor,
@@ -199,7 +199,7 @@ impl Scan {
         Ok(self.next_many(1).await?.pop())
     }
 
-    /// Up to `count` of the next pairs, fewer where they are long; none at the end.
+    /// Up to `count` of the next pairs, fewer if they are long; none at the end.
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
         let count = count.min(self.left);
         self.cursor.shared.check_open()?;

@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster store.
+//! The errors of a cluster store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use twindex::IndexKind;
 /// The longest value that servers take, and the longest batch that is sent.
 pub(crate) const MAX_SENT: usize = 512 << 20;
 
-/// What can go wrong, and with what.
+/// Any error of a cluster store.
 ///
 /// A write that returns an error has changed nothing, with three exceptions. After
 /// [`UnknownOutcome`](Error::UnknownOutcome) it may be done. After [`NotReplicated`](Error::NotReplicated) it is done. And

@@ -84,7 +84,7 @@ impl Options {
         Self::default()
     }
 
-    /// What every key in the servers begins with, before a colon: `tw` unless set. Stores of different namespaces share
+    /// The start of every key in the servers, before a colon: `tw` by default. Stores of different namespaces share
     /// servers and nothing else.
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {

@@ -83,7 +83,7 @@ impl Store {
             .collect())
     }
 
-    /// Removes a table and its pairs. Returns whether it was there. Its memory comes back behind the call.
+    /// Removes a table and its pairs. Returns whether there was one. Its memory is freed in the background.
     ///
     /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second, also where
     /// they were idle.
@@ -97,7 +97,7 @@ impl Store {
         dropped
     }
 
-    /// A batch of writes that are done all or not at all, to be filled and committed.
+    /// A batch of writes: all are done or none.
     pub fn batch(&self) -> Batch {
         Batch::new(self.shared.clone())
     }

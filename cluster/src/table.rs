@@ -24,9 +24,9 @@ use crate::{hash, sorted};
 
 /// A table in the cluster. Clones are handles of the same table.
 ///
-/// Verbs mean what they mean in the crate `twindex`. A handle of a table that was dropped finds nothing, and its writes
-/// fail. That another client dropped it is noticed within a second; what is written until then is dropped with it. After
-/// idling a write notices it at once, and the first read may still find what is not removed yet.
+/// Its verbs are those of the crate `twindex`. A handle of a dropped table finds nothing, and its writes fail. A table dropped by
+/// another client is noticed within a second; writes until then are dropped with it. After idling a write notices it at once,
+/// and the first read may still find pairs that are not removed yet.
 ///
 /// A `_many` form writes to several servers. Where some fail, [`Error::PartlyDone`] says of each item what became of it.
 #[derive(Clone)]
@@ -200,7 +200,7 @@ impl Table {
         self.change(pairs, |pair| pair.0.as_ref(), op, function, hash::took_effect, settled).await?
     }
 
-    /// Removes a pair. Returns whether it was there.
+    /// Removes a pair. Returns whether the key was present.
     pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         only(self.delete_many(&[key]).await?)
     }
@@ -282,7 +282,7 @@ impl Table {
         }
     }
 
-    /// Gives a key a value, or none, where it has the value expected, or none. Returns whether it had.
+    /// Writes the value `new` if the key's value is `expected`. `None` is an absent value. Returns whether it took effect.
     pub async fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -471,7 +471,7 @@ impl Table {
         Ok(keys.iter().map(read).map(|read| read.unwrap_or_else(|| absent.clone())).collect())
     }
 
-    /// How many pairs there are. A sorted table asks its partitions; a hash table walks over all keys of all servers.
+    /// The number of pairs. A sorted table asks its partitions; a hash table walks over all keys of all servers.
     pub async fn len(&self) -> Result<u64> {
         let Some(layout) = self.reading()? else { return Ok(0) };
         if self.is_hash() {

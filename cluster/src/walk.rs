@@ -61,7 +61,7 @@ impl Walk {
         }
     }
 
-    /// Up to `count` of the next pairs, fewer where they are long; none at the end.
+    /// Up to `count` of the next pairs, fewer if they are long; none at the end.
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
         match &mut self.0 {
             Kinds::Sorted(scan) => scan.next_many(count).await,

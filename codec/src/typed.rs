@@ -47,7 +47,7 @@ pub trait Value {
     fn decode(value: &[u8]) -> Result<Self::Owned>;
 }
 
-/// What keys of the type `K` can start with: text or bytes, or for tuples their first items.
+/// A prefix of keys of the type `K`: text or bytes, or for tuples their first items.
 pub trait Prefix<K> {
     /// Where these keys begin and end. `plain` says so for keys that are bytes.
     fn range(self, plain: fn(&[u8]) -> Range) -> Result<Range>;

@@ -167,7 +167,7 @@ impl Batch {
     }
 
     /// Adds `by` to the value, a decimal integer in ASCII. An absent key counts as 0. The batch fails if the value is
-    /// no such number, or the sum is none of 64 bits.
+    /// something else, or the sum has more than 64 bits.
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<()> {
         self.add(table, Verb::Increment(by), key.as_ref(), &[])
     }
@@ -232,13 +232,13 @@ impl Batch {
         &self.tables[step.table as usize]
     }
 
-    /// Does all of them. Returns whether each took effect.
+    /// Does all writes. Returns whether each took effect.
     ///
     /// If one fails, as at the memory limit, none is done. Fails with [`Error::Unexpected`] if an
     /// [expectation](Self::expect) does not hold.
     ///
-    /// Where the system has no memory even to undo it, a part stays in memory, and the error says so. The log ends then:
-    /// [`Error::LogFailed`]. The file has nothing of the batch.
+    /// If the system has no memory even to undo it, a part stays in memory, and the error says so. Then the log ends with
+    /// [`Error::LogFailed`], and the file has nothing of the batch.
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;

@@ -10,7 +10,7 @@ use crate::position::Position;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangeSet {
-    /// The position behind them: where to go on.
+    /// The position after them, to continue from.
     pub position: Position,
     /// The changes, in order.
     pub changes: Vec<TableChange>,
@@ -22,7 +22,7 @@ pub struct ChangeSet {
 pub struct TableChange {
     /// The table: the same for all changes of it that are read.
     pub table: Arc<TableInfo>,
-    /// What came of it.
+    /// The change.
     pub effect: Effect,
     /// When a pair that was put expires, in milliseconds since 1970, if it does.
     pub expires: Option<u64>,
@@ -37,7 +37,7 @@ pub(crate) fn shown<'v>(table: &TableInfo, stored: &'v [u8]) -> (&'v [u8], Optio
     (value, Some(deadline).filter(|&deadline| deadline != FOREVER))
 }
 
-/// What came of a change. To do it again changes nothing.
+/// The effect of a change. Applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {

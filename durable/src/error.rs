@@ -1,4 +1,4 @@
-//! What can go wrong with a store in a file.
+//! The errors of a store in a file.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use crate::position::Position;
 
-/// What can go wrong, and with what.
+/// Any error of a store in a file.
 ///
 /// A write that returns an error has changed nothing, with three exceptions: a `_many` form that met the memory
 /// limit, as in the engine; a write that met [`LogFailed`](Error::LogFailed), which may be in memory but is

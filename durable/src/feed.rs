@@ -107,7 +107,7 @@ impl FeedFile {
         Ok(Self { handle: None, disk, path, opened, from })
     }
 
-    /// The changes behind the position.
+    /// The changes after the position.
     pub fn find(self) -> Result<Changes> {
         let Self { handle, disk, path, opened, from } = self;
         let (tail, tables) = find(&path, &opened, from)?;
@@ -117,8 +117,8 @@ impl FeedFile {
 }
 
 impl Changes {
-    /// The changes behind a position in the store's file at `path`, without loading the store. Without one: behind the
-    /// oldest that the file has.
+    /// The changes after a position in the store's file at `path`, without loading the store. Without a position it begins
+    /// with the oldest change that the file has.
     pub fn open(path: impl AsRef<Path>, from: impl Into<Option<Position>>) -> Result<Self> {
         Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from.into())
     }
@@ -131,7 +131,7 @@ impl Changes {
         FeedFile::open_on(disk, path, from)?.find()
     }
 
-    /// The position behind the last changes that were returned.
+    /// The position after the last changes that were returned.
     pub fn position(&self) -> Position {
         self.position
     }

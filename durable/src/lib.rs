@@ -1,7 +1,7 @@
 //! A Twindex store in one file.
 //!
-//! [`Store::open`] gives a store whose writes are kept in a file, at once or within a second or on request, as
-//! its [`Durability`] says. Its tables have the verbs of the engine's. A crash at any moment loses nothing that
+//! [`Store::open`] opens a store in a file. Its [`Durability`] is when writes reach the disk: at once, within two seconds, or
+//! on request. Its tables have the verbs of the engine's. A crash at any moment loses nothing that
 //! was promised, and leaves no half of a [`Batch`].
 //!
 //! ```

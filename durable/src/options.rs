@@ -93,7 +93,7 @@ impl Options {
         self
     }
 
-    /// Fails if the file is not there, instead of making one.
+    /// Fails if there is no file, instead of creating one.
     #[must_use]
     pub fn existing(mut self, existing: bool) -> Self {
         self.existing = existing;
@@ -102,8 +102,8 @@ impl Options {
 
     /// The most bytes that the store may hold in memory. A write that would pass it is refused.
     ///
-    /// A file whose store kept within this limit always opens. Loaded anew its pairs may take more memory: up to half the limit
-    /// and a mebibyte more are allowed for that, and writes that need memory are refused until the store holds less. A file that
+    /// A file whose store kept within this limit always opens. Loaded pairs may take more memory than written ones, so up to half
+    /// the limit and a mebibyte more are allowed; then writes that need memory are refused until the store holds less. A file that
     /// needs still more is refused.
     #[must_use]
     pub fn memory_limit(mut self, limit: usize) -> Self {

@@ -28,7 +28,7 @@ use crate::whole::save_to;
 /// A store in one file, or in memory alone.
 ///
 /// A handle: clones are the same store. With `everysec` and `always` the file is closed with the last handle
-/// of it and of its tables; [`close`](Self::close) does so at once and tells of errors.
+/// of it and of its tables; [`close`](Self::close) does so at once and returns errors.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) handle: Arc<Handle>,
@@ -56,7 +56,7 @@ pub struct Stats {
     pub transactions: usize,
     /// The bytes of the file's dump.
     pub dump_bytes: u64,
-    /// The bytes of the log behind it.
+    /// The bytes of the log after it.
     pub log_bytes: u64,
     /// Of these, the bytes that are not yet on disk.
     pub unsynced_bytes: u64,
@@ -66,16 +66,15 @@ pub struct Stats {
     pub syncs: u64,
     /// When it was last.
     pub last_sync: Option<SystemTime>,
-    /// How often the file was written anew since the store was opened.
+    /// How often the file was compacted since the store was opened.
     pub compactions: u64,
-    /// Whether it is being written anew.
+    /// Whether it is being compacted.
     pub compacting: bool,
     /// Why the last compaction in the background came to nothing, if it did.
     pub compaction_error: Option<String>,
     /// Where the last change is in the store's history, if the file has a log.
     pub position: Option<Position>,
-    /// For a store that was opened for reading alone: the bytes of the file that were not read yet. While a refresh is at
-    /// work, as many as there were before it.
+    /// In a read-only store: the bytes of the file not read yet. During a refresh, those from before it.
     pub behind_bytes: u64,
     /// When all that there was in the file had been read.
     pub refreshed: Option<SystemTime>,
@@ -148,7 +147,7 @@ impl Store {
         Ok(self.core().tables().into_iter().map(|table| self.wrap(table)).collect())
     }
 
-    /// Removes a table and its pairs. Returns whether it was there.
+    /// Removes a table and its pairs. Returns whether there was one.
     ///
     /// Handles of it find nothing from then on, and their writes fail.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
@@ -157,7 +156,7 @@ impl Store {
 
     // --- memory
 
-    /// The store in memory, for reads and for dumps. What is written to it directly is not in the log.
+    /// The store in memory, for reads and for dumps. Writes to it are not in the log.
     pub fn in_memory(&self) -> &twindex::Store {
         &self.core().engine
     }
@@ -235,13 +234,13 @@ impl Store {
         twindex_format::Dump::dump(&self.core().engine, writer)
     }
 
-    /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
-    /// itself where the log has outgrown the dump, unless [`Options::compact_by_hand`] says otherwise.
+    /// Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also does it by
+    /// itself once the log has outgrown the dump, unless [`Options::compact_by_hand`] is set.
     pub fn compact(&self) -> Result<()> {
         self.compact_and_tell(None)
     }
 
-    /// As [`compact`](Self::compact); `progress` is told how far it has come.
+    /// As [`compact`](Self::compact), and calls `progress` with its progress.
     ///
     /// It may read and write, but what waits for this to end would wait for itself: [`save`](Self::save), `compact` and
     /// [`close`](Self::close), and with `none` the commit of a [`Batch`](crate::Batch).
@@ -262,11 +261,11 @@ impl Store {
         }
     }
 
-    /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then on. A second call does nothing. A
-    /// store in memory alone has no file to let go of: its watches end, and its tables go on.
+    /// Writes everything to the disk and closes the file. Later reads and writes fail. A second call does nothing. For a store in memory
+    /// only the watches end; its tables go on.
     ///
-    /// If it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
-    /// again. What is never closed lets go of its file with its last handle.
+    /// If it fails, the store stays open: save it to another file by [`save_as`](Self::save_as), or close it again. The last
+    /// handle of a store that was never closed closes the file.
     ///
     /// Writes of other threads at the same time are either in the file or fail; with `none` they may be lost.
     pub fn close(&self) -> Result<()> {
@@ -275,35 +274,33 @@ impl Store {
 
     // --- following and the feed
 
-    /// Reads what another process wrote to the file since, where this store was opened
-    /// [for reading alone](Options::read_only): how many batches of changes that were. A store that is open for writing has
-    /// all of them already, so there it is 0.
+    /// In a [read-only](Options::read_only) store: reads the changes that another process has written since. Returns the
+    /// number of batches, which is 0 in a store that is open for writing.
     ///
     /// When it returns, no batch is there in part. While it runs, readers may see a part of one, as readers in the writer's
     /// process may. Handles of tables go on working. A change may be seen before it is on disk.
     ///
-    /// A compaction costs nothing, since the new file's log is read from the same place on. Where the file was replaced by
+    /// A compaction costs nothing, since the new file's log is read from the same place on. If the file was replaced by
     /// another store's, was recovered, or is saved with durability `none`, all of it is read and compared: that takes as long as
-    /// opening it twice, and room for a second copy meanwhile.
+    /// opening it twice, and memory for a second copy meanwhile.
     pub fn refresh(&self) -> Result<u64> {
         self.core().refresh(false)
     }
 
-    /// Keeps up by itself from now on: a thread looks every millisecond while changes come, and every 32 ms when none do.
-    /// It ends with the store. What goes wrong is in [`Stats::follow_error`], and it tries again.
+    /// Starts a thread that refreshes the store, every millisecond while changes come, else every 32 ms. It ends with the
+    /// store. Its errors are in [`Stats::follow_error`], and it tries again.
     ///
     /// A child of fork has no such thread: call it there.
     pub fn follow(&self) -> Result<()> {
         follow_thread::start(self.core())
     }
 
-    /// Where the last change is, as far as this store has it, in the store's history: what to give to
-    /// [`changes`](Self::changes) later.
+    /// The position of the last change that this store has, for [`changes`](Self::changes).
     pub fn position(&self) -> Result<Position> {
         self.core().position()
     }
 
-    /// The changes behind a position, and those to come.
+    /// The changes after a position, and those to come.
     ///
     /// Fails with [`Error::PositionGone`](crate::Error::PositionGone) if the file does not have them any more.
     /// [`Changes::open`] does the same without loading the store.
@@ -311,7 +308,7 @@ impl Store {
         Changes::of_handle(&self.handle, Some(from))
     }
 
-    /// The changes to come, from where the store is now.
+    /// The changes from now on.
     pub fn changes_from_now(&self) -> Result<Changes> {
         Changes::of_handle(&self.handle, None)
     }

@@ -67,7 +67,7 @@ impl Table {
         self.engine.memory()
     }
 
-    /// The table in memory, for reads. What is written to it directly is not in the log.
+    /// The table in memory, for reads. Writes to it are not in the log.
     pub fn in_memory(&self) -> &twindex::Table {
         &self.engine
     }
@@ -88,7 +88,7 @@ impl Table {
         ))
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
@@ -198,7 +198,7 @@ impl Table {
         self.each(amounts, |(key, by)| self.increment_unacknowledged(key.as_ref(), *by))
     }
 
-    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value. Returns whether each took
     /// effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
         for (key, _, new) in swaps {
@@ -227,7 +227,7 @@ impl Table {
     /// A batch or a transaction comes as a whole. What a write changed may be read before it is on disk. A follower's watch has
     /// what its refreshes read. A write that is under way when this is called may come or not; it is in the table if it does not.
     ///
-    /// The watch is a bounded queue that holds up no writer: what finds it full is counted, and comes as [`Watched::Lost`](crate::Watched::Lost).
+    /// The watch is a bounded queue that never holds up a writer. Changes that find it full are counted: [`Watched::Lost`](crate::Watched::Lost).
     /// Changes made to [`in_memory`](Self::in_memory), or through another [`Store`](crate::Store) that was made of the same engine, are
     /// not seen. In a child of fork nothing comes.
     ///

@@ -83,7 +83,7 @@ impl Tail {
         Self { file, cursor, doubt: None }
     }
 
-    /// The position behind the last record that was read.
+    /// The position after the last record that was read.
     pub(crate) fn position(&self) -> Position {
         self.cursor.position()
     }

@@ -209,14 +209,14 @@ impl Transaction {
         "; whether it was."
     );
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.touch(table, key, &[])?;
         Ok(self.engine.delete(table.in_memory(), key)?)
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII; the sum. An absent key counts as 0.
+    /// Adds `by` to the value, decimal text, and returns the sum. An absent key counts as 0.
     pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let key = key.as_ref();
         self.touch(table, key, &[])?;

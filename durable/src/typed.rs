@@ -215,8 +215,8 @@ reads!(ExpiringTable, ExpiringReads, ExpiringCursor, Unexpired<Scan>, Unexpired<
 /// A table of Rust's types: of [`Store::typed`], or of a snapshot by [`at`](Self::at).
 ///
 /// Keys are of the type `K`, an integer, text, bytes or a tuple of these; values are of the type `V`, an integer, text, bytes or, with the
-/// features of `twindex-codec`, `Json<T>` and `Msgpack<T>`. The store remembers the codecs. So every language reads the table, and another
-/// type than it was made with is an error. What is stored but cannot be read is [`Error::Codec`], which names the key.
+/// features of `twindex-codec`, `Json<T>` and `Msgpack<T>`. The store remembers the codecs. So every language reads the table, and types
+/// that do not fit are an error. Stored bytes that cannot be read are [`Error::Codec`], which names the key.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -398,7 +398,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         self.table.write(write, key, value)
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&self, key: K::Borrowed<'_>) -> Result<bool> {
         self.table.delete(self.place().key::<K>(key)?)
     }
@@ -438,8 +438,8 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         refused.map_or(done, Err)
     }
 
-    /// Gives the key the value `new`, or removes it for `None`, if its value is stored as `expected` is, `None` standing for absent;
-    /// whether it was.
+    /// Writes the value `new` if the stored bytes are those of `expected`. `None` is an absent value, so it also inserts and removes.
+    /// Returns whether it took effect.
     pub fn compare_and_swap<'v>(
         &self,
         key: K::Borrowed<'_>,
@@ -536,12 +536,12 @@ impl<K: Key, V: Value> TypedTable<K, V, ExpiringTable> {
         self.table.ttl(self.place().key::<K>(key)?)
     }
 
-    /// Gives a pair a new time to live. Returns whether it was there.
+    /// Gives a pair a new time to live. Returns whether the key was present.
     pub fn touch(&self, key: K::Borrowed<'_>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         self.table.touch(self.place().key::<K>(key)?, ttl)
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&self, key: K::Borrowed<'_>) -> Result<bool> {
         self.table.delete(self.place().key::<K>(key)?)
     }
@@ -861,7 +861,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         Ok(self.cache.upsert_many(&Place::Cache.pairs::<K, V>(pairs)?, ttl)?)
     }
 
-    /// Removes a pair. Returns whether it was there.
+    /// Removes a pair. Returns whether the key was present.
     pub fn remove(&self, key: K::Borrowed<'_>) -> Result<bool> {
         Ok(self.cache.remove(Place::Cache.key::<K>(key)?))
     }

@@ -53,7 +53,7 @@ macro_rules! read_verbs {
             Ok(self.open()?.select(key))
         }
 
-        /// What `read` makes of the key's value, which is not copied, or `None` if the key is absent.
+        /// Calls `read` with the key's value, without a copy, and returns its result, or `None` if the key is absent.
         pub fn select_with<T>(
             &self,
             key: impl AsRef<[u8]>,

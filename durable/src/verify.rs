@@ -57,8 +57,8 @@ fn check_in(path: &Path, memory_limit: usize, mut progress: impl FnMut(Progress)
 
 /// Writes what can be saved of the file at `path` to a new file, `target`. The old one is left as it is.
 ///
-/// What is damaged is left out, and what was done to the same keys later is still done. Fails with
-/// [`Error::Io`] if `target` is there already, and as [`check`] does.
+/// It leaves out damaged records, and applies later changes to the same keys. Fails with [`Error::Io`] if `target` exists, and
+/// with the errors of [`check`].
 pub fn recover(
     path: impl AsRef<Path>,
     target: impl AsRef<Path>,

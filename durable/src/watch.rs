@@ -50,12 +50,12 @@ impl WatchOptions {
         Self { changes: 16_384, bytes: 16 << 20 }
     }
 
-    /// At most so many changes.
+    /// The most unread changes.
     pub const fn max_changes(self, changes: usize) -> Self {
         Self { changes, ..self }
     }
 
-    /// At most so many bytes: those of keys and values, and 128 for each change.
+    /// The most bytes of unread changes: those of keys and values, and 128 for each change.
     pub const fn capacity(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
@@ -85,7 +85,7 @@ pub enum Watched {
 ///     while let Some(item) = poll_fn(|context| watch.poll_next(context)).await {
 ///         match item {
 ///             Watched::Change(change) => println!("{change:?}"),
-///             Watched::Lost(count) => println!("{count} changes are missing: read the table anew"),
+///             Watched::Lost(count) => println!("{count} changes are missing: read the table again"),
 ///         }
 ///     }
 /// }
@@ -145,7 +145,7 @@ impl Watch {
         &self.queue.table
     }
 
-    /// Ends it, also for a thread or a task that waits. What came before can still be read.
+    /// Ends it, also for a waiting thread or task. Changes from before can still be read.
     pub fn close(&self) {
         self.watches.remove(&self.queue);
         self.queue.end().wake();

@@ -22,9 +22,8 @@ use crate::rewrite::{New, replace};
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
-/// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses, what is there
-/// is no regular file, or a [`Store`](crate::Store) has it open for writing. From its beginning to its end nobody else
-/// can open it for writing.
+/// Fails with [`Error::Io`], and leaves the file at `path` unchanged, if the disk or the folder refuses, `path` is not a regular
+/// file, or a [`Store`](crate::Store) has it open for writing. Meanwhile no other process can open it for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
     save_to(store, &resolve(path.as_ref())).map_err(to_engine)
 }
@@ -214,7 +213,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Store> {
     load_within(path, None, |_| {})
 }
 
-/// [`load`] into a store with this memory limit. `progress` is told how far it has come, from one thread at a time.
+/// [`load`] into a store with this memory limit. `progress` is called with its progress, from one thread at a time.
 ///
 /// Also fails with [`Error::MemoryLimit`] if the file needs more than the limit, half of it and 1 MiB: the file of a store
 /// always loads with its limit.

@@ -23,7 +23,7 @@
 //!
 //! # Verbs
 //!
-//! | verb | takes effect where the key is | returns |
+//! | verb | takes effect if the key is | returns |
 //! |---|---|---|
 //! | [`insert`](Table::insert) | absent | whether it took effect |
 //! | [`replace`](Table::replace) | present | whether it took effect |
@@ -44,8 +44,8 @@
 //! such a signal too: it then sees all that the writer of that value had done before.
 //!
 //! Between different keys and threads that do not signal each other, no order is promised: if two threads each insert a key and
-//! then look for the other's key, both may miss it. To let exactly one of them win, let both use one key, and heed what `insert`
-//! returns.
+//! then look for the other's key, both may miss it. To let exactly one of them win, let both `insert` one key,
+//! and use the result.
 //!
 //! # Limits
 //!
@@ -259,10 +259,10 @@ pub const MAX_VALUE_BYTES: u64 = u32::MAX as u64;
 /// The longest name of a table or a codec, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// What can go wrong, and with what.
+/// Any error of the engine.
 ///
 /// An operation that returns an error has changed nothing, but for a `_many` form that met the memory
-/// limit: the pairs before the one that did not fit stay written, and of those behind it some may be.
+/// limit: the pairs before the one that did not fit stay written, and of those after it some may be.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -7626,7 +7626,7 @@ impl FromStr for IndexKind {
     }
 }
 
-/// The codec of bytes that are shown as they are stored.
+/// The codec of bytes, which are read as they are stored.
 pub const BYTES: &str = "bytes";
 
 /// How [`Store::table_with`] opens a table, and what a new table is like.
@@ -7657,7 +7657,7 @@ impl<'n> TableOptions<'n> {
         Self { any_index, ..self }
     }
 
-    /// Whether to create the table if there is none.
+    /// Whether to create a missing table.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
@@ -7692,7 +7692,7 @@ impl<'n> TableOptions<'n> {
         self.index
     }
 
-    /// Whether the table is created if there is none.
+    /// Whether to create a missing table.
     pub fn creates(&self) -> bool {
         self.create
     }
@@ -7805,7 +7805,7 @@ impl Store {
         lock(&self.inner.tables).values().cloned().collect()
     }
 
-    /// Removes a table and its pairs. Returns whether it was there.
+    /// Removes a table and its pairs. Returns whether there was one.
     ///
     /// From then on its handles find nothing, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
@@ -8137,8 +8137,7 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a hash table ready to hold so many pairs in all, which makes it quicker to fill by half. A sorted table has
-    /// nothing to make ready.
+    /// Prepares a hash table for this many pairs in all, so that filling it is faster. A sorted table needs no preparation.
     ///
     /// Fails with [`Error::MemoryLimit`] if there is no room; the pairs themselves need more.
     pub fn reserve(&self, pairs: usize) -> Result<()> {
@@ -8210,7 +8209,7 @@ impl Table {
         self.write(Write::Upsert, key, value).map(drop)
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.change(key.as_ref(), true, |_| Ok(Change::<&[u8]>::Delete))
     }
@@ -9449,7 +9448,7 @@ impl Store {
         })?
     }
 
-    /// How many snapshots are open, and what they keep.
+    /// The open snapshots, and the memory that they keep.
     pub fn snapshot_stats(&self) -> SnapshotStats {
         let memory = &self.inner.memory;
         let snapshots = {
@@ -10324,7 +10323,7 @@ impl Cursor {
         self.table.select(self.key()?)
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` if there is none.
+    /// Moves to the next pair upwards and returns it, or `None` at the end.
     ///
     /// A new cursor moves to the first pair of its range.
     #[inline]
@@ -10332,7 +10331,7 @@ impl Cursor {
         self.step(false)
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` if there is none.
+    /// Moves to the next pair downwards and returns it, or `None` at the end.
     ///
     /// A new cursor moves to the last pair of its range.
     #[inline]

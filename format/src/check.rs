@@ -16,11 +16,11 @@ use crate::varint::number;
 /// Bytes of a file that are not what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where they start.
+    /// Their offset.
     pub offset: u64,
     /// How many there are, up to the next valid record or the end of the file.
     pub bytes: u64,
-    /// What is wrong.
+    /// The fault.
     pub what: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub struct Report {
     pub bytes: u64,
     /// The bytes up to the end of the dump.
     pub dump_bytes: u64,
-    /// The bytes of the log behind it, up to its last record.
+    /// The bytes of the log after it, up to its last record.
     pub log_bytes: u64,
     /// The records in the dump and in the log.
     pub records: u64,
@@ -42,15 +42,14 @@ pub struct Report {
     pub dump_pairs: u64,
     /// The operations in the log.
     pub operations: u64,
-    /// What is damaged, from the start of the file to its end.
+    /// The damaged places, in order.
     pub damage: Vec<Damage>,
     /// What a power cut left unfinished: no damage.
     pub torn: Option<Torn>,
 }
 
-/// Reads a whole file. Verifies every checksum, and that what is under it can be loaded into so many
-/// bytes of memory: [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an
-/// empty store.
+/// Reads a whole file. Verifies every checksum, and that the contents load within a limit of memory:
+/// [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an empty store.
 ///
 /// Fails with [`Error::Corrupt`] if the file is no store's at all; any other damage is in the report.
 pub fn check(
@@ -62,8 +61,7 @@ pub fn check(
     salvage(file, memory_limit, has_writer, progress).map(|(report, _)| report)
 }
 
-/// Reads the file of a store as far as it can be read. Leaves out what is damaged; what was done to the same keys later is still
-/// done.
+/// Reads the file of a store as far as it can be read. Leaves out damaged records, and applies later changes to the same keys.
 ///
 /// Tables whose names were lost are called `recovered` and a number, and are sorted. Fails as [`check`] does.
 pub fn salvage(

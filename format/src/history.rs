@@ -179,7 +179,7 @@ impl LogCursor {
         self.at
     }
 
-    /// The position behind the last record that was read.
+    /// The position after the last record that was read.
     pub fn position(&self) -> Position {
         self.position
     }

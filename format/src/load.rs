@@ -36,7 +36,7 @@ pub struct LogEnd {
     pub at: u64,
     /// The end of the dump.
     pub dump: u64,
-    /// The position in the store's history behind the last record.
+    /// The position in the store's history after the last record.
     pub position: Position,
     /// Up to here the file was on disk: so the last synced record says.
     pub synced: u64,

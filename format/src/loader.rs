@@ -68,7 +68,7 @@ impl Loader {
         self.next_id
     }
 
-    /// The position behind the last record of operations.
+    /// The position after the last record of operations.
     pub fn position(&self) -> Position {
         self.position
     }

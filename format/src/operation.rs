@@ -20,7 +20,7 @@ pub enum Operation<'p> {
     Drop,
     /// The table has no pairs.
     Clear,
-    /// The position behind the record that begins with this operation. It changes nothing.
+    /// The position after the record that begins with this operation. It changes nothing.
     Position(Position),
 }
 
@@ -41,7 +41,7 @@ impl Position {
         Self { session: crc32(0, &salt.to_le_bytes()).into(), sequence: 0 }
     }
 
-    /// The position behind a record of operations that starts here.
+    /// The position after a record of operations that starts here.
     #[inline]
     #[must_use]
     pub fn after(self, payload: &[u8]) -> Self {

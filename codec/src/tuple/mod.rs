@@ -1,6 +1,6 @@
 //! Tuples as keys: bytes that order as the tuples do.
 //!
-//! Each item is a byte that tells its type, then its content:
+//! Each item is a byte for its type, then its content:
 //!
 //! ```text
 //! 01                null
@@ -14,8 +14,8 @@
 //! 0b bits, 1d bits  a float that is less, or more, than every integer of 64 bits; of a negative one inverted
 //! ```
 //!
-//! So null comes first, then bytes, text, tuples and numbers, and numbers order as numbers. Where an integer and a
-//! float are equal, they are two keys, and the integer comes first.
+//! So null comes first, then bytes, text, tuples and numbers, and numbers order as numbers. An integer and a
+//! float that are equal are two keys, and the integer comes first.
 //!
 //! Whatever follows an item in a longer tuple is less than `1e`, and whatever belongs to the item is not. So the tuples
 //! that start with a tuple are those from its bytes up to its bytes and a `1e`: [`prefix_range`].
@@ -37,7 +37,7 @@ pub use writer::{Short, Writer};
 
 use crate::{Error, Result};
 
-/// Where a range of keys begins and ends.
+/// The two ends of a range of keys.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Where the keys begin and end that start with the items of `prefix`, which is the bytes of a tuple.

@@ -13,7 +13,7 @@ pub trait Pack {
     fn pack(&self, to: &mut Writer) -> Result<()>;
 }
 
-/// What can be read out of a tuple.
+/// A type that can be read from a tuple.
 pub trait Unpack<'k>: Sized {
     /// Takes the next item, or one that begins with `token`, which was already taken.
     fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self>;

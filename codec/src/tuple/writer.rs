@@ -88,8 +88,8 @@ impl Writer {
         self.finish_sought()
     }
 
-    /// The bytes of a tuple that is looked for, or where a range ends. It may have any length: one that is too long is cut
-    /// after [`MAX_BYTES`] and one more, and then stands where it would in the order of the keys, none of which is so long.
+    /// The bytes of a tuple to look up, or of an end of a range. It may have any length: it is cut after [`MAX_BYTES`] and one
+    /// more, which keeps its place in the order, since no key is that long.
     ///
     /// # Errors
     /// [`Error::Unbalanced`] if a tuple was begun and not ended.

@@ -89,8 +89,8 @@ impl Store {
         Ok(self.expiring(Table::new(Arc::clone(&self.handle), id, table)))
     }
 
-    /// The table called `name`, of the kind that it has; a new one is of the kind that `expires` says. Where `expires` contradicts the
-    /// table, fails with [`Error::WrongExpiry`].
+    /// The table called `name`, with or without expiry; `expires` chooses for a new one. Fails with [`Error::WrongExpiry`] if it
+    /// contradicts an existing table.
     pub fn any_table_with(
         &self,
         name: &str,
@@ -126,8 +126,7 @@ impl Store {
 }
 
 impl Snapshot {
-    /// The table called `name` whose pairs expire, with those that had not expired when the snapshot was taken: what it shows does not
-    /// change.
+    /// The table called `name` whose pairs expire: the pairs that had not expired when the snapshot was taken.
     pub fn expiring_table(&self, name: &str) -> Result<ExpiringReads> {
         let table = self.raw_table(name)?;
         check_expires(table.as_table(), true)?;
@@ -225,12 +224,12 @@ impl ExpiringTable {
         })
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.change(key, FOREVER, |_| Change::Delete)
     }
 
-    /// Gives a pair a new time to live from now on. Returns whether it was there.
+    /// Gives a pair a new time to live from now on. Returns whether the key was present.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let deadline = self.deadline(ttl.into())?;
         let mut is_there = false;
@@ -389,7 +388,7 @@ impl ExpiringTable {
         failed.map_or(Ok(sums), |error| Err(error.into()))
     }
 
-    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value. Returns whether each took
     /// effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(
         &self,

@@ -101,7 +101,7 @@ impl ExpiringReads {
         self.select_with(key, <[u8]>::to_vec)
     }
 
-    /// What `read` makes of the key's value, which is not copied, or `None` if the key is absent.
+    /// Calls `read` with the key's value, without a copy, and returns its result, or `None` if the key is absent.
     #[inline]
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.table.select_with(key, |stored| Some(read(self.time.show(stored)?.1))).flatten()
@@ -275,12 +275,12 @@ impl ExpiringCursor {
         self.reads.select(self.key()?)
     }
 
-    /// Moves to the next pair upwards and returns it, or `None` if there is none.
+    /// Moves to the next pair upwards and returns it, or `None` at the end.
     pub fn scan_asc_next(&mut self) -> Option<(&[u8], &[u8])> {
         self.step(false)
     }
 
-    /// Moves to the next pair downwards and returns it, or `None` if there is none.
+    /// Moves to the next pair downwards and returns it, or `None` at the end.
     pub fn scan_desc_next(&mut self) -> Option<(&[u8], &[u8])> {
         self.step(true)
     }

@@ -138,7 +138,7 @@ impl ExpiringPart<'_> {
         "; whether it was."
     );
 
-    /// Gives a pair a new time to live. Returns whether it was there.
+    /// Gives a pair a new time to live. Returns whether the key was present.
     pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
         let Some((old, value)) = self.find(key)? else { return Ok(false) };
@@ -146,7 +146,7 @@ impl ExpiringPart<'_> {
         self.put(key, deadline, &value).map(|()| true)
     }
 
-    /// Removes the pair. Returns whether it was there.
+    /// Removes the pair. Returns whether the key was present.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let is_there = self.contains(key.as_ref())?;
         self.transaction.delete(&self.table.table, key)?;

@@ -54,7 +54,7 @@ pub(crate) struct End {
     pub(crate) at: u64,
     /// The end of the dump.
     pub(crate) dump: u64,
-    /// The position in the store's history behind the last record.
+    /// The position in the store's history after the last record.
     pub(crate) position: Position,
     /// Up to here the file is known to be on disk: by its last synced record, or since we synced it.
     pub(crate) synced: u64,

@@ -22,9 +22,8 @@ fn bytes_of(name: &str) -> Vec<u8> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let path = target.join("wasm32-unknown-unknown/release").join(name);
-    std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}\nBuild it as docs/component.md says.", path.display())
-    })
+    std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}\nBuild it as docs/component.md says.", path.display()))
 }
 
 /// The component alone, called without any types of its own.
