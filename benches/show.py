@@ -122,7 +122,7 @@ def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, V
         own = {line: values for line, values in lines.items() if line.row == row}
         systems = list(dict.fromkeys(system for values in own.values() for system in values))
         ours, others = systems[0], systems[1:]
-        # What is the same in all lines is said once.
+        # Fields that all lines share are printed once.
         every = [dict(line.params) for line in own]
         common = {name: value for name, value in every[0].items() if all(each.get(name) == value for each in every)}
         said = ", ".join(f"{name} {value}" for name, value in common.items())

@@ -1,6 +1,6 @@
 // Waiting that ends when a signal aborts. However many calls have one signal, it has one listener, since Node takes many for a leak.
 
-/** What is to be called, by signal. */
+/** The functions to call, by signal. */
 const waiting = new WeakMap()
 
 /** Calls `end` when the signal aborts; returns what undoes that. */

@@ -133,7 +133,7 @@ class Writer {
 /** Whether a Map is read back as one: an object stands for one whose keys are all strings. */
 const hasOtherKeys = (map) => [...map.keys()].some((key) => typeof key !== 'string')
 
-/** What is wrong with a value, but for what is in it. */
+/** The fault of a value, not counting its items. */
 function problemOf(value) {
   if (typeof value === 'bigint') {
     if (value < LEAST || value >= END) return 'an integer in a value has 64 bits, unlike'

@@ -13,7 +13,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
 //! - **Memory.** `capacity` is the resident memory of the whole cache: pairs, index and the memory of evicted keys.
 //!   The cache stays within it whatever the sizes of the pairs are and however they change. [`CacheOptions::max_entries`]
@@ -926,7 +926,7 @@ struct State {
     depths: [u32; MAX_DEPTH + 1],
     /// The segment that is being looked through for expired pairs.
     visit: Option<Visit>,
-    /// What is being computed, once something is.
+    /// The running computations, once there are any.
     flights: Option<Box<dyn Flights>>,
     gone: Vec<Gone>,
     counts: CacheStats,
@@ -958,7 +958,7 @@ impl State {
         self.totals[0].pairs + self.totals[1].pairs
     }
 
-    /// What is free, or will be once readers have left it.
+    /// Free memory, and memory that readers may still be in.
     fn available(&self) -> usize {
         (self.bytes - self.used.min(self.bytes))
             .saturating_add(self.pages.spare())
@@ -1234,7 +1234,7 @@ impl Writer<'_> {
             if let Some(taken) = self.state.pages.take(bytes) {
                 break taken;
             }
-            // The system has no more memory. What is retired or spare may serve, also for another length.
+            // The system has no more memory. Retired and spare memory may serve, also for another length.
             if !mem::replace(&mut has_reclaimed, true) {
                 self.reclaim();
             } else if !self.state.release() {
@@ -1709,7 +1709,7 @@ impl Writer<'_> {
         Some(done + 64)
     }
 
-    /// What is left of a segment that was swept to its end could not be kept: it begins anew.
+    /// The rest of a swept segment could not be kept: it starts again.
     fn end_sweep(&mut self, segment: usize) {
         let state = &mut *self.state;
         if state.victim.is_some_and(|victim| victim.segment == segment)
@@ -1805,7 +1805,7 @@ impl Writer<'_> {
                 segment.swept >= segment.filled
             };
             if is_done {
-                // What is behind it is older: it is open in a time class that is seldom used.
+                // Later segments are older: this one is open in a time class that is seldom used.
                 if self.state.segments[segment].phase == Phase::Open {
                     self.seal(segment);
                 }

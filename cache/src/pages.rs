@@ -104,7 +104,7 @@ impl Pages {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
         let runs = self.free.iter().enumerate();
         let fitting = runs.filter(|(_, run)| run.bytes == bytes || IS_VIRTUAL && run.bytes > bytes);
-        // What is not resident takes time.
+        // Pages that are not resident take time.
         let best = fitting.min_by_key(|(_, run)| (bytes.saturating_sub(run.resident), run.bytes));
         let number = match best {
             Some((number, _)) => number,

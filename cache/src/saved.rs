@@ -26,7 +26,7 @@ const NOT_COPIED: u8 = 0x80;
 /// From here on a value is copied alone, since the pairs that are copied together are thousands.
 pub(super) const LARGE: usize = 4 << 10;
 
-/// What is before a pair's key.
+/// The bytes before a pair's key.
 fn pair_head(record: Record<'_>, uses: u8, now: u64) -> [u8; PAIR_HEAD] {
     let left = match record.deadline() {
         NEVER => NEVER,

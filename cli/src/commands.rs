@@ -274,7 +274,7 @@ pub(crate) fn changes(path: &Path, from: Option<&str>, follow: bool) -> Done {
             next = changes.wait(None)?;
         }
         let Some(batch) = next else { return Ok(OK) };
-        // Whoever reads them may wait for this one.
+        // The reader may wait for this one.
         write_line(&BatchLine::of(&batch), &mut output)
             .and_then(|()| output.flush())
             .map_err(|error| to_stdout(&error))?;

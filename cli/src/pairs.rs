@@ -274,7 +274,7 @@ fn base64(name: &str, text: &str) -> Result<Vec<u8>, Failure> {
     STANDARD.decode(text).map_err(|error| Failure::Other(format!("{name} is no base64: {error}")))
 }
 
-/// What is stored for a key as people write it.
+/// The stored bytes of a key as people write it.
 fn key_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
     match codec {
         "int" | "tuple" => json::key_of(codec, &raw(text)?).map_err(Failure::Other),
@@ -282,7 +282,7 @@ fn key_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What is stored for a value as people write it.
+/// The stored bytes of a value as people write it.
 fn value_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
     match codec {
         "int" | "json" => json::value_of(codec, &raw(text)?).map_err(Failure::Other),

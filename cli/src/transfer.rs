@@ -72,7 +72,7 @@ impl Side for blocking::Table {
 
     fn write(&self, pairs: &[&Pair]) -> Result<(), Failure> {
         let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect();
-        // What is written twice is the same, so an unknown outcome is tried again.
+        // Writing a pair twice changes nothing, so an unknown outcome is tried again.
         for _ in 0..5 {
             match self.upsert_many(&pairs) {
                 Err(Error::UnknownOutcome { .. } | Error::PartlyDone { .. }) => {}

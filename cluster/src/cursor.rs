@@ -147,7 +147,7 @@ impl Cursor {
         Merge::new(router, layout, &self.rest(), self.down, (!is_whole).then_some(expected))
     }
 
-    /// What is left of the range, in the cursor's direction.
+    /// The rest of the range, in the cursor's direction.
     fn rest(&self) -> Range {
         let (lower, upper) = &self.range;
         match &self.on {

@@ -25,7 +25,7 @@ pub enum Error {
     Url {
         /// The URL, without its password.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// No server took the command in time. It was not carried out.
@@ -260,7 +260,7 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(server: &str, error: &RedisError) -> Self {
         let is_final = error.kind() == ErrorKind::AuthenticationFailed || is_forbidden(error.code());
-        // What is no answer of a server is shown on several lines.
+        // Errors that are not answers of a server have several lines.
         let reason = error.to_string().lines().collect::<Vec<_>>().join(" ");
         Self { reason: format!("{server}: {reason}").into(), is_final }
     }

@@ -24,7 +24,7 @@ pub(crate) struct KeyWalk {
     position: Vec<u8>,
     /// What has come. A server may name a key twice, and so do two servers while slots are moved.
     seen: HashSet<Vec<u8>>,
-    /// Who had which slot when the walk began, once it has begun.
+    /// The masters of the slots when the walk began.
     began: Option<u64>,
     /// The master that does not answer, and since when. The others' answers do not count for it.
     failing: Option<(Address, Instant)>,

@@ -21,7 +21,7 @@ const QUEUED: usize = 1024;
 /// How many connections of their own the callers have to one server at most.
 const OWN: usize = 8;
 
-/// What is wrong with a server that must be one of a cluster.
+/// Why a server is not the expected one of the cluster.
 pub(crate) const NO_CLUSTER: &str = "it is no server of a cluster, and those of this store are";
 
 /// After an attempt failed, everybody who asks so soon afterwards gets its error instead of waiting for another one.
@@ -194,7 +194,7 @@ pub(crate) struct Taken<'n> {
 }
 
 impl Taken<'_> {
-    /// Lets others have it. What is dropped without this may still be waiting for an answer, and is not used again.
+    /// Returns it for reuse. A link dropped without this may still be waiting for an answer, and is not used again.
     pub(crate) fn give_back(self) {
         if let Some((node, _place)) = self.own {
             lock(&node.idle).push(self.link);

@@ -47,7 +47,7 @@ fn bound(bound: &Bound<Vec<u8>>, open: u8) -> Vec<u8> {
 /// One partition's share.
 #[derive(Debug)]
 struct Part {
-    /// What is left of its range in the server.
+    /// The rest of its range in the server.
     range: Range,
     /// What has come, in the order of the scan.
     pairs: VecDeque<Pair>,

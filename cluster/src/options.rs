@@ -115,7 +115,7 @@ impl Options {
         self
     }
 
-    /// What is wrong with the certificates given, if anything is.
+    /// The fault of the certificates, if any.
     fn wrong_tls(&self, is_tls: bool) -> Option<&'static str> {
         let (authority, identity) = (&self.tls.root_cert, &self.tls.client_tls);
         if !is_tls && (authority.is_some() || identity.is_some()) {
@@ -156,7 +156,7 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
         return Err(wrong(what.into()));
     }
     if scheme == "rediss" {
-        // Whoever set a provider for the process keeps it.
+        // A provider that the process has set stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     hosts

@@ -28,7 +28,7 @@ use crate::topology::{Address, Topology};
 const AT_ONCE: usize = 1000;
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// Who has which slot is asked for no more often.
+/// The slots are fetched no more often.
 const REFRESHED: Duration = Duration::from_millis(50);
 
 /// How long a command waits before it is tried again: at first, and at most.
@@ -254,7 +254,7 @@ impl Router {
         };
         router.refresh().await?;
         if let (1.., Some(master)) = (router.replicas, router.masters().first()) {
-            // Whoever may not wait is told before anything is written.
+            // A caller that must not wait gets the error before anything is written.
             router.on_server(master, redis::cmd("WAIT").arg(0).arg(1)).await?;
         }
         Ok(router)

@@ -131,7 +131,7 @@ impl HashWalk {
             let (replies, mut bytes) = (router.all(ops, Kind::Read).await?, 0);
             let read = some.len();
             for (key, reply) in some.into_iter().zip(replies) {
-                // What is gone by now is left out.
+                // Pairs removed by now are left out.
                 if let Some(value) = hash::value(reply.accepted()?)? {
                     bytes += value.len();
                     self.ready.push_back((key, value));

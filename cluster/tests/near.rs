@@ -365,7 +365,7 @@ async fn a_lost_connection_empties_it_and_it_listens_again() -> Result<()> {
             let value = round.to_string();
             other.upsert("a", &value).await?;
             shows(&table, "a", Some(&value)).await;
-            // Whoever is not listened to says nothing of this write.
+            // A server without a listener does not report this write.
             server.command::<i64>(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])?;
             let other = plain(&server.url(), index).await;
             other.upsert("a", "while away").await?;
@@ -375,7 +375,7 @@ async fn a_lost_connection_empties_it_and_it_listens_again() -> Result<()> {
             })
             .await;
         }
-        // What is kept after all this is invalidated as before.
+        // Pairs cached after all this are invalidated as before.
         let other = plain(&server.url(), index).await;
         shows(&table, "a", Some("while away")).await;
         other.upsert("a", "last").await?;

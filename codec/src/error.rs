@@ -41,14 +41,14 @@ pub enum Error {
     NotWritten {
         /// The codec.
         codec: &'static str,
-        /// What is wrong with the value.
+        /// The fault of the value.
         reason: String,
     },
     /// The bytes are no value of this codec and type.
     NotRead {
         /// The codec.
         codec: &'static str,
-        /// What is wrong with them.
+        /// The fault of the bytes.
         reason: String,
     },
     /// The bytes are not what a tuple is stored as.

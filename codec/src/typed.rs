@@ -16,7 +16,7 @@ pub trait Key {
     type Owned;
     /// What a call takes: `&str` for text, the number itself for integers.
     type Borrowed<'a>: Copy;
-    /// What is stored.
+    /// The stored bytes.
     type Bytes<'a>: AsRef<[u8]>;
 
     /// What a read gave, to be passed to a call.
@@ -36,7 +36,7 @@ pub trait Value {
     type Owned;
     /// What a call takes: `&str` for text, the number itself for integers, `&T` for `Json<T>`.
     type Borrowed<'a>: Copy;
-    /// What is stored.
+    /// The stored bytes.
     type Bytes<'a>: AsRef<[u8]>;
 
     /// What a read gave, to be passed to a call.

@@ -115,7 +115,7 @@ fn stored(codec: &str, column: &str, value: &Value) -> Result<Vec<u8>> {
     }
 }
 
-/// What is stored for what these bytes stand for, which may be other bytes.
+/// The bytes that are stored for the value of these bytes, which may be others.
 fn stored_again(codec: &str, column: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     match (codec, column) {
         ("int", "key") => int::decode(bytes).map(|number| int::encode(number).into()),

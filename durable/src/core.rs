@@ -31,7 +31,7 @@ use crate::watch::{Teller, Watches};
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) engine: twindex::Store,
-    /// What a table is called in the file. Whoever holds it may create and drop tables.
+    /// The numbers of tables in the file. Its lock is held to create and drop tables.
     pub(crate) ids: Mutex<BTreeMap<String, u32>>,
     pub(crate) next_id: AtomicU32,
     pub(crate) home: Option<Home>,
@@ -40,7 +40,7 @@ pub(crate) struct Core {
     /// What keeps the order of a store without a log while it has a watch.
     unlogged: OnceLock<Stripes>,
     pub(crate) expiry: Expiry,
-    /// Whoever holds it may change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
+    /// Held to change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
     /// than its writer's limit, but other pairs are loaded together.
     pub(crate) limit: Mutex<Option<usize>>,
 }
@@ -184,11 +184,11 @@ impl Core {
         if let Some(lock) = lock.as_ref().filter(|_| with_log) {
             lock.check_writable().map_err(failed)?;
         }
-        // Who holds the lock is the only writer.
+        // With the lock this is the only writer.
         let has_writer = || read_only && disk.has_writer(path);
         let mut stamp = None;
         let found = match disk.open(path, lock.as_ref()) {
-            // Whoever makes an empty file for a store means a new one, and so does a store that was not saved yet.
+            // An empty file is a new store, and so is that of a store that was not saved yet.
             Ok(file) if file.len().map_err(failed)? == 0 => None,
             Ok(file) => {
                 stamp = Some(file.stamp().map_err(failed)?);
@@ -470,7 +470,7 @@ impl Core {
             None => self.save(home, &mut |_| {}),
         };
         if let Err(error) = closed {
-            // A log that failed never comes to an end. Whoever was told so, and closes again, wants to be rid of it.
+            // A log that failed never comes to an end. A second `close` after that error gives it up.
             let is_told = matches!(error, Error::LogFailed { .. }) && home.close_failed.swap(true, Relaxed);
             if !is_told {
                 set_closing(false);

@@ -39,7 +39,7 @@ pub enum Error {
         path: PathBuf,
         /// Where, in bytes from its start.
         offset: u64,
-        /// What is wrong there.
+        /// The fault.
         what: &'static str,
     },
     /// Writing or syncing the log failed, now or earlier, so nothing more can be promised. Reads go on; to
@@ -100,7 +100,7 @@ pub enum Error {
         key: Option<String>,
         /// The codec.
         codec: &'static str,
-        /// What is wrong.
+        /// The fault.
         source: twindex_codec::Error,
     },
     /// A cache whose keys or values have one codec was asked for with another.

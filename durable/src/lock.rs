@@ -29,7 +29,7 @@ pub(crate) enum Make {
     New,
 }
 
-/// A store's file, locked. What is read from and written to it goes by the same handle, so that it is the file that is
+/// A store's file, locked. Reads and writes use the same handle, so that it is the file that is
 /// locked.
 #[derive(Debug)]
 pub(crate) struct Lock {

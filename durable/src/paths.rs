@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The file that `path` stands for, whatever folder this process works in later. Links to it are followed: its lock and
 /// what takes its place belong beside the file, where whoever comes by another name finds them.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
-    /// As many as Linux follows. Whoever opens what is still a link then is told so by the system.
+    /// As many as Linux follows. Opening a longer chain fails in the system.
     const MOST_LINKS: usize = 40;
     // A WASI module may have a right to a relative path alone.
     let absolute = if cfg!(target_os = "wasi") { None } else { std::path::absolute(path).ok() };

@@ -199,7 +199,7 @@ pub(crate) struct New<'d> {
     position: Position,
     /// How much of it is on disk.
     synced: u64,
-    /// Who is told of that, so that writers may go on.
+    /// Called then, so that writers may go on.
     paced: Option<Paced>,
     stopped: &'d AtomicBool,
 }

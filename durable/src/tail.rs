@@ -37,7 +37,7 @@ struct Doubt {
     since: Instant,
     /// How long until we search for damage.
     wait: Duration,
-    /// What is wrong, if it is damaged.
+    /// The fault, if it is damaged.
     damage: Option<twindex::Error>,
 }
 

@@ -85,7 +85,7 @@ fn recover_in(
     memory_limit: usize,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    // So that nobody waits for what could not be saved. What is made meanwhile is not replaced either.
+    // So that nobody waits in vain. A file made meanwhile is not replaced either.
     if to.symlink_metadata().is_ok() {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
     }

@@ -103,7 +103,7 @@ pub fn replace_file(
     let fill = &mut |new: &mut New<'_>| {
         let mut buffer = BufWriter::with_capacity(1 << 18, new);
         let written = write(&mut buffer).and_then(|()| buffer.flush());
-        // What is left is not written by the drop, which nobody hears of.
+        // Else the drop would write the rest, without reporting errors.
         let _ = buffer.into_parts();
         written.map_err(|source| crate::error::Error::io(path, source))
     };

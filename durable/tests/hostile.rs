@@ -171,7 +171,7 @@ fn a_small_file_of_long_keys_takes_no_more_than_the_limit() {
         fails_within("recover", DEFAULT, &|| recover(&path, &to, |_| {}).map(drop));
     }
     assert!(!to.exists());
-    // Who knows the file allows more.
+    // With a known file more is allowed.
     let report = check_within(&path, 2 * in_memory, |_| {}).unwrap();
     assert_eq!((report.damage, report.dump_pairs), (Vec::new(), u64::from(count)));
 }
@@ -191,7 +191,7 @@ fn a_hole_in_a_file_takes_no_memory() {
         file.write_all_at(&[1], bytes.len() as u64 + hole).unwrap();
         read_in_every_way(&path, |way, result, peak| {
             assert!(peak < SLACK, "{kind:?}: {way} took {peak} bytes");
-            // What is behind a valid dump may be torn.
+            // The bytes after a valid dump may be torn.
             let whole = bytes.len() > HEADER_BYTES + HEAD_BYTES && way != "load"
                 || way == "check"
                 || way == "recover";

@@ -273,7 +273,7 @@ fn nothing_acknowledged_is_lost_and_no_half_of_a_batch_is_seen() {
             writer.kill();
             listening.join().unwrap();
             for (thread, (said, next)) in acknowledged.iter().zip(counts(&opened(&path))).enumerate() {
-                // What is there stays there, also where the next writer says nothing.
+                // Pairs stay, also if the next writer reports nothing.
                 let last = said.swap(next, Relaxed);
                 assert!((last..=last + 1).contains(&next), "{thread}: {next} is there, {last} was said");
             }

@@ -92,7 +92,7 @@ fn a_batch_that_cannot_be_undone_says_so() {
                 next.unwrap();
                 continue;
             }
-            // What is in memory is not what the file is to have, so nothing may be added to it.
+            // Memory and file differ, so nothing may be added to the file.
             assert!(matches!(error, Error::LogFailed { .. }), "{error}");
             assert!(matches!(next, Err(Error::LogFailed { .. })), "{next:?}");
             assert!(matches!(store.compact(), Err(Error::LogFailed { .. })));

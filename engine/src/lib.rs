@@ -360,7 +360,7 @@ pub enum Error {
     Corrupt {
         /// Where, in bytes from the start.
         offset: u64,
-        /// What is wrong there.
+        /// The fault.
         what: &'static str,
     },
     /// Reading or writing failed underneath.
@@ -1015,7 +1015,7 @@ mod epoch {
         };
         fence(SeqCst);
         if seat.is_none() {
-            // The thread is about to end. Whoever takes the slot leaves a pin alone.
+            // The thread is about to end. The next owner of the slot leaves a pin alone.
             own.taken.store(false, Release);
         }
         guard

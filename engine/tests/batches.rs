@@ -137,7 +137,7 @@ fn a_limit_refuses_what_is_reserved_beyond_it() {
     assert!(store.table("s", IndexKind::Sorted).unwrap().reserve(usize::MAX).is_ok());
 }
 
-/// What is reserved is taken step by step. Before it was asked for first, a number for which no machine has memory took all
+/// A reservation takes memory step by step. Before it was asked for first, a number for which no machine has memory took all
 /// that there was, until the system ended the process.
 #[test]
 fn a_reserve_that_no_machine_has_memory_for_takes_none() {

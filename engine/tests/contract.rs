@@ -84,7 +84,7 @@ fn a_table_remembers_its_codecs() {
     let table = store.table_with("t", options.keys("int").values_if_new("json")).unwrap();
     assert_eq!(table.codecs(), ("int", "json"));
     assert_eq!(store.table("plain", IndexKind::Hash).unwrap().codecs(), ("bytes", "bytes"));
-    // Whoever names none, the same ones, or bytes gets it.
+    // It opens without codecs, with the same ones, and as bytes.
     for (keys, values) in [("int", "json"), ("bytes", "json"), ("int", "bytes"), ("bytes", "bytes")] {
         let found = store.table_with("t", options.keys(keys).values(values)).unwrap();
         assert_eq!(found.codecs(), ("int", "json"));

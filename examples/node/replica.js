@@ -19,7 +19,7 @@ function seenAsBytes(store, name) {
   return store.table(name, { index, keys: 'bytes', values: 'bytes' })
 }
 
-/** Does what a batch of changes did. What is done twice changes nothing more. */
+/** Does what a batch of changes did. Applying one twice is harmless. */
 function apply(store, { position, changes }) {
   store.batch((batch) => {
     for (const { kind, table, key, value, index, codecs } of changes) {

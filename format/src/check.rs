@@ -190,7 +190,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What is under a checksum is damage too where it makes no sense, and only that is left out.
+    /// Valid bytes that make no sense are damage too, and only they are left out.
     fn note(&mut self, loaded: Result<u64>) -> Result<u64> {
         match loaded {
             Err(Error::Corrupt { offset, what }) => {

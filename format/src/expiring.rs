@@ -35,7 +35,7 @@ pub fn split_deadline(stored: &[u8]) -> (u64, &[u8]) {
     stored.split_first_chunk().map_or((FOREVER, stored), |(time, value)| (u64::from_le_bytes(*time), value))
 }
 
-/// What is stored for a value.
+/// The stored bytes of a value.
 #[inline]
 pub fn with_deadline(deadline: u64, value: &[u8]) -> Vec<u8> {
     [&deadline.to_le_bytes(), value].concat()

@@ -58,7 +58,7 @@ impl BufferedCursor {
     #[cold]
     fn pack(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
         if let Some(expiry) = &self.expiry {
-            // What is packed ahead might expire before it is shown.
+            // A pair packed ahead might expire before it is returned.
             expiry.exists();
             let is_there = self.push_block(direction, output, (1, usize::MAX))? > 0;
             output.finish(1);

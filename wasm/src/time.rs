@@ -13,7 +13,7 @@ use crate::failure::{Failed, Failure};
 
 /// The time, in milliseconds since 1970, or 0 if the host has never given one.
 static NOW: AtomicU64 = AtomicU64::new(0);
-/// What is added to the host's clock, since that was set back.
+/// Added to the host's clock because it was set back.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 /// Going back by less is no setting of a clock.
 const JITTER: u64 = 1000;

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
-    // What is compiled once is compiled in less time without notes for a second time.
+    // Code that is compiled only once compiles faster without notes for the next time.
     if std::env::var_os("CARGO_INCREMENTAL").is_none() {
         command.env("CARGO_INCREMENTAL", "0");
     }

@@ -17,7 +17,7 @@ function raise(code, message, details, ...got) {
   return error
 }
 
-/** An object that crossed as JSON. What is `null` there is `undefined` here. */
+/** An object that crossed as JSON, with `undefined` for `null`. */
 export function parseObject(text) {
   const object = JSON.parse(text)
   for (const name of Object.keys(object)) if (object[name] === null) object[name] = undefined

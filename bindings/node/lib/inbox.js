@@ -3,7 +3,7 @@
 import { takeSums } from './block.js'
 import { native } from './native.js'
 
-/** What is to go on, by the number of a computation, or that of a watch as `numberOf` has it, and whether the process waits for it. */
+/** The functions that continue, by the number of a computation, or that of a watch as `numberOf` has it, and whether the process waits for it. */
 const waiting = new Map()
 let kept = 0
 /** The caches whose listeners are in this thread, by their numbers. */

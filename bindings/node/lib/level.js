@@ -91,7 +91,7 @@ export class TwindexLevel extends AbstractLevel {
 
   async _close() {
     this.#tables.clear()
-    // What is in memory alone is still there when it is opened again.
+    // A database in memory keeps its pairs when it is opened again.
     if (this.#location !== undefined) await this.#store?.close()
   }
 

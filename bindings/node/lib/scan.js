@@ -36,7 +36,7 @@ export class Walk {
   #codecs
   #halves
   #areStrings
-  /** What is ready to be given, and how much of it was. */
+  /** The pairs read ahead, and how many of them were returned. */
   #ready = NOTHING
   #at = 0
   /** The rest of a block whose items are still to be decoded, which may run code of the user's and fail. */

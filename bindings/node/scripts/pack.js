@@ -1,5 +1,5 @@
 // Runs before `npm pack`, which packs the module that was built on this machine: the package works on such a machine alone.
-// What is published, with a package for each platform, is laid out by release.js.
+// release.js lays out the published packages, one for each platform.
 import { existsSync } from 'node:fs'
 import { share } from '../../js/share.js'
 import { built, shared } from './platform.js'

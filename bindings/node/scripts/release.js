@@ -4,7 +4,7 @@
 //
 // FOLDER gets the package, with an optional dependency for each platform, of which npm installs the one that fits, and a folder
 // such as `linux-x64-gnu` for each native module: the package that has it. PACKAGE is this package by default, and the module
-// the one that `npm run build` made here. What is published has no script that runs when it is installed.
+// the one that `npm run build` made here. The published packages run no script when they are installed.
 //
 // The repository's own package.json names none of the platforms, so that installing from a checkout asks no registry.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

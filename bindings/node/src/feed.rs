@@ -91,7 +91,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// What is there, as much as fits into a block, or `None` at the end. Where that is nothing, wakes `waker` later.
+    /// The next changes, as many as fit into a block, or `None` at the end. If there are none yet, wakes `waker` later.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Block> {
         let (mut block, mut context) = (Block::default(), Context::from_waker(waker));
         while block.bytes.len() < BLOCK_BYTES {

@@ -16,7 +16,7 @@ static MEMORY: Memory = Memory(Reserving::new());
 /// The system's allocator with a reserve for what is small, and with something left for Node where we ask for much.
 struct Memory(Reserving);
 
-/// What is much: the engine's blocks, which know what to do where they are refused, and vectors that have grown long.
+/// Large allocations: the engine's blocks, whose failure is handled, and vectors that have grown long.
 const BLOCK: usize = 64 << 10;
 const BLOCK_ALIGN: usize = 64;
 const LONG: usize = 4 << 20;

@@ -79,7 +79,7 @@ test('verbs on many: more than cross at once, of every kind of item', async () =
   assert.throws(() => texts.upsertMany([['new', 'x'], ['other']]), code('TYPE'))
   assert.throws(() => texts.upsertMany([['new', 'x']], { ttl: -1 }), code('TTL'))
   assert.equal(texts.has('new'), false)
-  // What is being computed is older than what is written meanwhile, also where the argument began it.
+  // A running computation is older than a write meanwhile, also if the argument began it.
   const compute = (key) => texts.getOrCompute(key, () => 'computed')
   const first = compute('first')
   let second
@@ -379,7 +379,7 @@ test('a refresh replaces what it saw, and nothing newer', async () => {
     await cache.fetch('k', { forceRefresh: true, context: change })
     assert.equal(cache.get('k'), newest)
   }
-  // What is too large is returned, and the old value is not kept either.
+  // A value that is too large is returned, and the old one is removed too.
   const large = 'x'.repeat(1e6)
   assert.equal(await cache.set('k', 'old').fetch('k', { forceRefresh: true, context: () => large }), large)
   assert.equal(cache.has('k'), false)

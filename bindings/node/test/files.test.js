@@ -1,5 +1,5 @@
 // Stores in files, as far as Node has a part in it: options and reports, promises, signals and progress, threads, and how a process
-// ends. What is in the file is tested in `durable`.
+// ends. `durable` tests the file's contents.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -168,7 +168,7 @@ test('a worker that is ended while it writes lets go of the file, and leaves no 
     assert.equal(table.get('one'), table.get('two'))
     table.clear()
     store.closeSync()
-    // Whoever opens it now finds it free.
+    // Now it is free to be opened.
     openSync(path, { durability: 'always' }).closeSync()
   }
 })

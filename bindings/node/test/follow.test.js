@@ -71,7 +71,7 @@ test('all threads that open a file with readOnly have one follower', async () =>
   const users = copy.table('users')
   const workers = Array.from({ length: 3 }, () => thread('follower', path))
   assert.deepEqual(await Promise.all(workers.map(heard)), [10, 10, 10])
-  // Who opens it sees the file as it is now, and so do the others then.
+  // Opening it brings all that follow the file up to date.
   await writer.tell('many', 20)
   assert.equal(users.size, 10)
   const link = newPath()

@@ -73,7 +73,7 @@ test('the packages have what they need, and nothing else', () => {
   const published = JSON.parse(readFileSync(join(folder, 'release/twindex/package.json'), 'utf8'))
   assert.equal(published.scripts, undefined, 'nothing runs when it is installed')
   assert.ok(`@twindex/${platform()}` in published.optionalDependencies)
-  // What is in the repository's own package is the same but for the module itself, and what builds it.
+  // The repository's own package has the same files, except the module and its build scripts.
   assert.deepEqual(
     pack(root)
       .files.filter((path) => path !== 'twindex.node' && !CHECKOUT.includes(path))

@@ -6,7 +6,7 @@ import { code, expire } from './helpers.js'
 
 const put = (table, key, value) => ({ kind: 'put', table, key, value })
 
-/** What is there by now. */
+/** All changes so far. */
 function there(watch) {
   const changes = []
   for (let change = watch.poll(); change !== undefined; change = watch.poll()) changes.push(change)

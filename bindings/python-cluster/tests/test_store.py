@@ -286,7 +286,7 @@ def test_batch_is_filled_after_idling(url: str, namespace: str) -> None:
             await asyncio.sleep(0.1)
             async with store.batch() as batch:
                 batch.increment(users, "a", 1)
-            # What is not declared as a coroutine cannot be a task.
+            # Only a coroutine can be a task.
             async with asyncio.TaskGroup() as group:
                 found = group.create_task(users.select("a"))
             assert found.result() == "2"

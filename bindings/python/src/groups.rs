@@ -116,7 +116,7 @@ impl<'py> Groups<'py, 2> {
 /// The items of a list, a tuple or anything else to iterate over.
 pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let py = sequence.py();
-    // What is derived from them may have items of its own making.
+    // Subclasses may make their own items.
     if let Ok(list) = sequence.cast_exact::<PyList>() {
         return items_of_list(list);
     }

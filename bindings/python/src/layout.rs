@@ -19,7 +19,7 @@ pub(crate) fn is_plain(format: &[u8], size: usize) -> bool {
         .is_some_and(|layout| rest.format.is_empty() && (layout.packed == size || layout.aligned == size))
 }
 
-/// What is still to be read of a format.
+/// The rest of a format.
 struct Rest<'a> {
     format: &'a [u8],
     /// Types have the sizes of this platform, not those of the standard.

@@ -1,6 +1,6 @@
 //! What happens in the background, for Python's `logging`.
 //!
-//! Whoever tells of it may hold locks of the engine, so it may not wait for the interpreter. It leaves that to a thread, which
+//! The reporting thread may hold locks of the engine, so it must not wait for the interpreter. It leaves that to a thread, which
 //! lives for as long as there is something to tell.
 
 use std::collections::VecDeque;

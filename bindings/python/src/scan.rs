@@ -210,7 +210,7 @@ impl Scan {
         yields: Yields,
         limit: Option<usize>,
     ) -> Self {
-        // Who asks for so many pairs wants them all, who names no number may want few.
+        // With a limit the caller wants that many pairs; without one perhaps only a few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
         let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0 };
         let state = State {

@@ -168,7 +168,7 @@ impl Transaction {
         self.running.has_conflict.load(Relaxed)
     }
 
-    /// What is the same of all transactions of one store.
+    /// The state that all transactions of a store share.
     #[getter]
     fn _of(&self) -> usize {
         Arc::as_ptr(&self.store).addr()

@@ -1,4 +1,4 @@
-"""What is in the source distribution and in the wheel, whose paths are in the environment."""
+"""The contents of the source distribution and the wheel, whose paths are in the environment."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Records:
 
 
 class Reader(Records):
-    """What is in the file of a store. `torn` is where it is torn, if it is."""
+    """The contents of a store's file. `torn` is the offset of a torn end, or None."""
 
     def __init__(self, content: bytes | bytearray) -> None:
         super().__init__(content)

@@ -458,7 +458,7 @@ def test_what_is_written_during_a_computation_stays() -> None:
         lambda cache: cache.clear(),
         lambda cache: cache.upsert("key", "newer") and cache.popitem(),
         lambda cache: cache.upsert("key", "newer") and cache.alter("key", lambda _: twindex.DELETE),
-        # What is asked for after the deletion is computed anew.
+        # A call after the deletion computes again.
         lambda cache: [
             cache.delete("key"),
             cache.get_or_compute("key", lambda: "newer"),

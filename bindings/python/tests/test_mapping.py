@@ -136,7 +136,7 @@ def test_defaults_are_taken_and_returned_as_they_are() -> None:
     assert text.setdefault("ada") == "1815"
     with pytest.raises(twindex.ArgumentTypeError):
         text.setdefault("bob")
-    # What is stored, which is not always the default.
+    # The stored value, which is not always the default.
     stored = (bytes_table := raw()).setdefault(b"x", bytearray(b"1"))
     assert type(stored) is bytes
     assert stored == bytes_table[b"x"] == b"1"

@@ -23,7 +23,7 @@ from twindex import Change
 
 
 def there(watch: twindex.Watch) -> list[Change]:
-    """What is there by now."""
+    """All changes so far."""
     return list(iter(watch.poll, None))
 
 

@@ -130,7 +130,7 @@ impl Near {
         })
     }
 
-    /// What is kept for a key, or the right to keep what is read now.
+    /// The cached value of a key, or the right to cache the value read now.
     pub(crate) fn get(&self, key: &[u8]) -> std::result::Result<Found, Miss<'_>> {
         let channels = self.channels.load(Relaxed);
         let lead = match self.kept.begin(key, Leader::Task) {
@@ -143,7 +143,7 @@ impl Near {
         Err(Miss { near: self, lead, channels, asked: Instant::now() })
     }
 
-    /// What is kept for a key, where something is. Nothing is kept for it after this.
+    /// The cached value of a key, if there is one. A miss leaves no placeholder.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
         self.kept.get_with(key, found_in)
     }

@@ -207,7 +207,7 @@ impl File for RealFile {
             return None;
         }
         // SAFETY: the file is locked against other writers of stores, and its readers copy bytes by system
-        // calls. Who changes it all the same changes bytes that this process only ever writes.
+        // calls. Any other program that changes it changes bytes that this process only writes.
         let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).map_mut(&*self.0) }.ok()?;
         // A mapping keeps the lock, so a child of fork must not have it.
         map.advise(memmap2::Advice::DontFork).ok()?;

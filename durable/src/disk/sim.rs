@@ -1,6 +1,6 @@
 //! A disk for tests that fails and crashes as real ones do, at the step that a test chooses.
 //!
-//! What is written is seen at once by whoever reads, and is on disk only once it was synced. A power cut does
+//! Readers see written bytes at once; they are on disk only after a sync. A power cut does
 //! with every write that was not synced, each by itself, one of five things: it is on disk, it is not, its
 //! first part is, some of its sectors are, or other bytes are in its place. Names change in order: a power cut
 //! keeps the first few of the changes that were not synced.

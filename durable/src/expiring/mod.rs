@@ -296,7 +296,7 @@ impl ExpiringTable {
         Ok(done)
     }
 
-    /// What is to become of a stored value, and whether that changes anything that is not expired.
+    /// The next stored value, and whether that changes a pair that has not expired.
     fn decide(
         &self,
         old: Option<&[u8]>,

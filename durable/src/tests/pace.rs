@@ -306,7 +306,7 @@ fn a_log_of_new_pairs_is_compacted_when_writers_pause() {
     assert!(!log.is_quiet(), "much was written just before");
     assert!(log.is_quiet());
     assert!(!log.is_quiet(), "once is enough");
-    // What is written over the same keys is worth it at once.
+    // Overwriting the same keys makes it due at once.
     for _ in 0..3 {
         write(0..LEAST_DUE_BYTES / VALUE as u64);
     }

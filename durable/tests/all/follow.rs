@@ -236,7 +236,7 @@ fn feeds_kept_positions_and_followers_continue_over_any_number_of_compactions() 
         assert_eq!(copy.refresh().unwrap(), expected.len() as u64, "{compactions}");
         assert_eq!(copy.tables().unwrap().len(), 1);
         assert_eq!(twindex_durable::check(&path, |_| {}).unwrap().damage, []);
-        // What is saved as another file has a history of its own.
+        // A copy in another file has a history of its own.
         store.save_as(&copied).unwrap();
         assert!(matches!(Changes::open(&copied, end), Err(Error::PositionGone { .. })));
     }

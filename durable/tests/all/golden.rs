@@ -15,7 +15,7 @@ use crate::common::{ALL, Pairs, folder, follower, open, pairs_of};
 /// The tables by name: their indexes and codecs, and their pairs.
 type Tables = BTreeMap<String, ((IndexKind, [String; 2]), Pairs)>;
 
-/// What is in all of them but the log.
+/// The contents of all of them, without the log.
 fn dumped() -> Result<Store> {
     let store = Store::new();
     let users = store.table("users", IndexKind::Hash)?;
@@ -48,7 +48,7 @@ fn packed() -> Result<Store> {
     Ok(store)
 }
 
-/// What is done then, in the files with a log.
+/// The changes after that, in the files with a log.
 fn log(store: &Store) -> Result<()> {
     let users = store.table("users", IndexKind::Hash)?;
     users.replace("ada", "1852")?;

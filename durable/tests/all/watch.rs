@@ -39,7 +39,7 @@ fn shown(item: &Watched) -> String {
     }
 }
 
-/// What is there by now.
+/// All changes so far.
 fn taken(watch: &Watch) -> String {
     std::iter::from_fn(|| watch.poll()).map(|item| shown(&item)).collect::<Vec<_>>().join(" ")
 }

@@ -77,7 +77,7 @@ impl GuestBucket for Bucket {
         while keys.len() < PAGE
             && let Some((key, _)) = pairs.scan_asc_next()
         {
-            // Whoever writes to the table as bytes may write keys that are none here.
+            // A program that opens the table as bytes may write keys that are not valid here.
             if let Ok(key) = std::str::from_utf8(key) {
                 keys.push(key.to_owned());
             }

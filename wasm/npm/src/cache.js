@@ -91,7 +91,7 @@ class BaseCache extends CacheLike {
   #keys
   #values
   #listens
-  /** What is being computed and may still be kept, by name of the key. */
+  /** Running computations whose result may still be cached, by name of the key. */
   #leads = new Map()
 
   constructor(core, opened) {

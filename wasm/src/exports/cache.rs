@@ -19,7 +19,7 @@ const NO_LIMIT: u64 = u64::MAX;
 /// More than an empty cache takes.
 const EMPTY_BYTES: usize = 64 * 1024;
 
-/// What is a figure of a cache where it has none.
+/// The figure of a limit or time that a cache does not have.
 const NONE: i64 = -1;
 
 /// Two bounds, of which 2^64 - 1 is none.

@@ -95,7 +95,7 @@ pub(crate) struct Guest {
     pub(crate) store: Store<StoreLimits>,
     pub(crate) memory: Memory,
     pub(crate) instance: Instance,
-    /// What is called most, by its type.
+    /// The most used exports, by type.
     insert: TypedFunc<(u32, u32, u32, u32, u32), i32>,
     delete: TypedFunc<(u32, u32, u32), i32>,
     select: TypedFunc<(u32, u32, u32), i32>,

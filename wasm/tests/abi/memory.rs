@@ -169,7 +169,7 @@ fn an_iterator_that_cannot_answer_goes_on_once_it_can() {
             assert!(guest.insert(table, &[key], &value).unwrap());
         }
     }
-    // What is left is too little for seven values, and enough for one.
+    // The rest is too little for seven values, and enough for one.
     for table in tables {
         let iterator = guest.open_iter(table).unwrap();
         let (mut keys, mut refused, mut count) = (Vec::new(), 0, 100);

@@ -31,7 +31,7 @@ pub(crate) enum Room {
     Engine,
     /// wasm/ and examples/browser/
     Wasm,
-    /// What is published, installed where nothing else is, and the README's examples with it
+    /// The published packages, installed in empty folders, and the README's examples
     Dist,
     /// benches/
     Benches,

@@ -47,7 +47,7 @@ impl Engine for Cache {
     type Error = Error;
 
     const TURN: (usize, usize) = (AT_ONCE, 16 << 20);
-    // What is being computed for it is not kept then.
+    // A running computation for it is then not cached.
     const REMOVES_ABSENT: bool = true;
 
     fn write(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {

@@ -1,6 +1,6 @@
 //! Keys and values of caches that may be any object.
 //!
-//! What is frequent has a short form. Everything else is pickled, and a pickle begins with a byte that no short form does.
+//! Frequent objects have a short form. Everything else is pickled, and a pickle begins with a byte that no short form does.
 
 use pyo3::types::PyByteArray;
 use twindex_codec::tuple::{Short, Writer};

@@ -61,7 +61,7 @@ function soon(work) {
   port2.postMessage(undefined)
 }
 
-/** What is to be fed to the members next, and what waits until it is. */
+/** The records to send to the members next, and the functions that wait for that. */
 const isFull = ({ records, acks, waiting }) => records.length + acks.length + waiting.length > 0
 const emptyOut = () => ({ records: [], acks: [], waiting: [] })
 
@@ -585,7 +585,7 @@ export class ConnectedStore {
         return { answers: null }
       }
       const { memoryLimit } = store
-      // What is noted of a request is in the way of none that makes room.
+      // The note of a request must not prevent one that makes room.
       if (!steps.some(([, , verb]) => verb === 'write' || verb === 'increment')) store.memoryLimit = undefined
       let access
       try {

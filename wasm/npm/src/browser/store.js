@@ -58,7 +58,7 @@ async function reading(read) {
 
 /**
  * Opens the newest file. An older one counts only where the newer ones were begun and never finished, since then it has
- * everything. What is damaged is an error, and stays. `found` is empty where there is no file.
+ * everything. A damaged file is an error, and stays. `found` is empty where there is no file.
  */
 function openNewest(core, place, limit, readOnly) {
   return reading(async (isLast) => {

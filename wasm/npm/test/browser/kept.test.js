@@ -125,7 +125,7 @@ for (const storage of ['opfs', 'indexeddb']) {
     const inUse = { code: 'TWINDEX_IN_USE' }
     await assert.rejects(call('remove', name, { storage }), inUse)
     await assert.rejects(call('rename', name, to, { storage }), inUse)
-    // What is opened next waits for a store that is being closed.
+    // The next open waits for a store that is being closed.
     await call('closeSync')
     await call('open', name, { storage })
     await call('write', 10, 20)
