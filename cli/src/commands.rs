@@ -342,8 +342,7 @@ fn tell_damage(path: &Path, report: &Report) {
 
 fn tell_torn(path: &Path, torn: twindex_durable::Torn) {
     tell(&format!(
-        "{}: the last {} bytes, from byte {}, are of changes that were not finished when the power or the \
-         process went; nothing that was promised is missing",
+        "{}: the last {} bytes, from byte {}, are an incomplete write that was never acknowledged",
         path.display(),
         torn.bytes,
         torn.offset

@@ -2,22 +2,22 @@
 //!
 //! | command | what it does |
 //! |---|---|
-//! | `twindex info FILE` | tells what is in a file |
-//! | `twindex get FILE TABLE KEY` | shows a value |
-//! | `twindex scan FILE TABLE` | shows the pairs of a table |
+//! | `twindex info FILE` | lists the tables and sizes of a file |
+//! | `twindex get FILE TABLE KEY` | prints a value |
+//! | `twindex scan FILE TABLE` | prints the pairs of a table |
 //! | `twindex set FILE TABLE KEY VALUE` | writes a pair |
 //! | `twindex delete FILE TABLE KEY` | deletes a pair |
-//! | `twindex shell FILE` | takes such commands one after another |
-//! | `twindex check FILE` | verifies every checksum and says where damage is |
+//! | `twindex shell FILE` | reads such commands |
+//! | `twindex check FILE` | verifies every checksum and prints where the file is damaged |
 //! | `twindex recover FILE TARGET` | writes what can be saved to a new file |
 //! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
 //! | `twindex import FILE [INPUT]` | reads such lines |
-//! | `twindex changes FILE` | writes the changes since the file was last written anew, as lines of JSON |
-//! | `twindex compact FILE` | writes the file anew, without what has been overwritten |
-//! | `twindex push FILE URL` | brings a file's tables into a Valkey or Redis Cluster |
-//! | `twindex pull URL FILE` | brings them back into a file |
+//! | `twindex changes FILE` | prints the changes in order, as lines of JSON |
+//! | `twindex compact FILE` | rewrites the file without overwritten and deleted pairs |
+//! | `twindex push FILE URL` | copies a file's tables to a Valkey or Redis Cluster |
+//! | `twindex pull URL FILE` | copies them back into a file |
 //!
-//! The last two are there where the crate was built with its feature `cluster`, and the shell everywhere but in WebAssembly.
+//! The last two need the feature `cluster`. WebAssembly has no shell.
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong command line, 3 damaged file.
 
@@ -70,26 +70,26 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Tells what is in a file: its tables, their pairs, and the sizes of dump and log
+    /// Lists the tables of a file, their pairs, and the sizes of dump and log
     Info {
         /// The store's file
         file: PathBuf,
     },
-    /// Shows a value
+    /// Prints a value
     ///
-    /// A terminal gets it as text on one line. A program gets its bytes as they are, and a line end.
+    /// In a terminal it is text on one line; into a pipe or a file go the bytes unchanged, and a line end.
     #[command(visible_alias = "select")]
     Get(pairs::OfFile<pairs::Get>),
-    /// Shows pairs of a table: of a sorted one in order, of a hash table in any
+    /// Prints the pairs of a table, those of a sorted one in order
     Scan(pairs::OfFile<pairs::Scan>),
-    /// Writes a pair, whether its key was there or not
+    /// Writes a pair, whether the key is present or not
     #[command(visible_alias = "upsert")]
     Set(pairs::OfFile<pairs::Set>),
-    /// Writes a pair, and fails if its key is there
+    /// Writes a pair; fails if the key is present
     Insert(pairs::OfFile<pairs::Set>),
     /// Deletes a pair
     Delete(pairs::OfFile<pairs::Delete>),
-    /// Takes commands one after another, with completion and a history
+    /// Reads commands, with completion and a history
     #[cfg(not(target_family = "wasm"))]
     Shell {
         /// The store's file
@@ -98,24 +98,24 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
-    /// Verifies every checksum of a file and says where damage is
+    /// Verifies every checksum of a file and prints where it is damaged
     Check {
         /// The store's file
         file: PathBuf,
     },
-    /// Writes what can be saved of a damaged file to a new one, and leaves the old one as it is
+    /// Writes what can be saved of a damaged file to a new one; the old one stays unchanged
     Recover {
         /// The damaged file
         file: PathBuf,
-        /// The file to write, which must not be there yet
+        /// The new file, which must not exist
         target: PathBuf,
     },
     /// Writes every pair as a line of JSON
     ///
     /// A line {"table": "t", "index": "hash", "keys": "str", "values": "json"} with the codecs comes before a
     /// table's pairs, and each pair is a line {"table": "t", "key": "k", "value": [1]}. Integers are numbers,
-    /// tuples are arrays, JSON is itself, anything else is a string. What cannot be said so, such as bytes
-    /// that are not text, is in base64, under "key64" and "value64".
+    /// tuples are arrays, JSON is itself, text is a string. Anything else, such as bytes that are not text,
+    /// is base64, under "key64" and "value64".
     #[command(verbatim_doc_comment)]
     Export {
         /// The store's file
@@ -128,8 +128,7 @@ enum Command {
     },
     /// Reads lines of JSON, as `export` writes them, into a file, which may be new
     ///
-    /// A key that is there gets the new value. Unless a line says otherwise, a new table has a hash index, and
-    /// its keys and values are text.
+    /// Existing keys get the new values. By default a new table has a hash index, and its keys and values are text.
     #[command(verbatim_doc_comment)]
     Import {
         /// The store's file
@@ -137,30 +136,30 @@ enum Command {
         /// Where the lines come from; the standard input by default
         input: Option<PathBuf>,
     },
-    /// Writes the changes of a store, in order, as lines of JSON; its writer may go on
+    /// Prints the changes of a store in order, as lines of JSON, also while another process writes
     ///
-    /// A line is a batch of changes, which were made together, and the position behind it:
+    /// A line is a batch of changes that were made together, and the position after it:
     /// {"position": "f03a...-7", "changes": [{"kind": "put", "table": "t", "key": "k", "value": [1]}]}.
     /// The kinds are put, delete, create, drop and clear. Tables, keys and values are as `export` writes them.
     #[command(verbatim_doc_comment)]
     Changes {
         /// The store's file
         file: PathBuf,
-        /// Only those behind this position; by default all that the file has
+        /// Only the changes after this position; by default all that the file has
         #[arg(long, value_name = "POSITION")]
         from: Option<String>,
-        /// Waits for more at the end, until it is stopped
+        /// Waits for more at the end
         #[arg(long)]
         follow: bool,
     },
-    /// Writes the file anew, without what has been overwritten or deleted
+    /// Rewrites the file without overwritten and deleted pairs
     Compact {
         /// The store's file
         file: PathBuf,
     },
-    /// Brings the tables of a file into a Valkey or Redis Cluster, or one server
+    /// Copies the tables of a file to a Valkey or Redis Cluster, or one server
     ///
-    /// Only pairs that are missing there or differ are written, so what was stopped goes on when it is run again.
+    /// Writes only pairs that are missing there or differ, so run it again if it was stopped.
     #[cfg(feature = "cluster")]
     Push {
         /// The store's file
@@ -168,7 +167,7 @@ enum Command {
         #[command(flatten)]
         servers: transfer::Servers,
     },
-    /// Brings the tables of a Valkey or Redis Cluster, or of one server, into a file, which may be new
+    /// Copies the tables of a Valkey or Redis Cluster, or of one server, to a file, which may be new
     #[cfg(feature = "cluster")]
     Pull {
         #[command(flatten)]
@@ -178,7 +177,7 @@ enum Command {
     },
 }
 
-/// Runs the command that `arguments`, the program's name first, ask for; the exit code.
+/// Runs the command of these arguments, the first of which is the program's name. Returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,

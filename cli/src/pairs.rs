@@ -24,10 +24,10 @@ use crate::outcome::{FAILED, Failure, OK, tell, to_stdout};
 pub(crate) struct Place {
     /// The table's name
     table: String,
-    /// The key: text, a number where the keys are `int`, an array in JSON where they are `tuple`
+    /// The key: text; a number for `int` keys, an array of JSON for `tuple` keys
     #[arg(allow_negative_numbers = true)]
     key: String,
-    /// The key is given in base64
+    /// The key is base64
     #[arg(long)]
     key64: bool,
 }
@@ -45,13 +45,13 @@ pub(crate) struct Get {
 pub(crate) struct Set {
     #[command(flatten)]
     place: Place,
-    /// The value: text, a number where the values are `int`, JSON where they are `json`
+    /// The value: text; a number for `int` values, JSON for `json` values
     #[arg(allow_negative_numbers = true)]
     value: String,
-    /// The value is given in base64
+    /// The value is base64
     #[arg(long)]
     value64: bool,
-    /// Makes the table with this index if there is none: hash or sorted
+    /// Creates a missing table with this index: hash or sorted
     #[arg(long)]
     index: Option<IndexKind>,
     /// The codec of a new table's keys; `str` by default
@@ -72,7 +72,7 @@ pub(crate) struct Delete {
 pub(crate) struct Scan {
     /// The table's name
     table: String,
-    /// Keys that start so: text, or the first items of a tuple
+    /// The start of the keys: text, or the first items of a tuple
     #[arg(long, conflicts_with_all = ["gte", "gt", "lte", "lt"])]
     prefix: Option<String>,
     /// From this key on
@@ -90,7 +90,7 @@ pub(crate) struct Scan {
     /// From the last key to the first
     #[arg(long)]
     reverse: bool,
-    /// The most pairs that are shown; 0 for all of them
+    /// The most pairs; 0 for all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u64,
     /// Lines of JSON, as `export` writes them

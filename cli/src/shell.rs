@@ -36,17 +36,17 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows the tables
+    /// Lists the tables
     Tables,
-    /// Shows a value: get TABLE KEY
+    /// Prints a value: get TABLE KEY
     #[command(visible_alias = "select")]
     Get(Get),
-    /// Shows pairs: scan TABLE, with --prefix, --gte, --gt, --lte, --lt, --reverse, --limit
+    /// Prints pairs: scan TABLE, with --prefix, --gte, --gt, --lte, --lt, --reverse, --limit
     Scan(Scan),
-    /// Writes a pair: set TABLE KEY VALUE; --index hash or sorted makes the table
+    /// Writes a pair: set TABLE KEY VALUE; --index hash or sorted creates the table
     #[command(visible_alias = "upsert")]
     Set(Set),
-    /// Writes a pair, and fails where its key is there: insert TABLE KEY VALUE
+    /// Writes a pair; fails if the key is present: insert TABLE KEY VALUE
     Insert(Set),
     /// Deletes a pair: delete TABLE KEY
     Delete(Delete),

@@ -165,16 +165,16 @@ fn conclude(table: &str, moved: &Moved, there: Sum) -> Result<(), Failure> {
 pub(crate) struct Servers {
     /// The servers, such as redis://user:password@host:7000,other:7000, or rediss:// for TLS
     url: String,
-    /// What the keys in the servers begin with; `tw` by default
+    /// The start of all keys in the servers; `tw` by default
     #[arg(long)]
     namespace: Option<String>,
-    /// Where a server is reached that announces another address, as behind Docker or NAT; may be repeated
+    /// An address in place of one that a server announces, as with Docker or NAT; may be repeated
     #[arg(long, value_name = "ANNOUNCED=REACHED")]
     address: Vec<String>,
-    /// The certificate authority to trust, in PEM form; those of the system by default
+    /// The certificate authority to trust, as PEM; by default those of the system
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// The certificate to show the servers, in PEM form
+    /// The client's certificate, as PEM
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// The key of that certificate

@@ -159,7 +159,7 @@ fn shell_reads_piped_lines() {
     assert!(read.err.contains("opened for reading alone"), "{}", read.err);
     let wrong = piped(path, &[], "juggle\nget 'users\nget users\nhelp\n").expect(1);
     assert!(wrong.err.contains("juggle") && wrong.err.contains("a quote is not closed"), "{}", wrong.err);
-    assert!(wrong.out.contains("Shows a value: get TABLE KEY"), "{}", wrong.out);
+    assert!(wrong.out.contains("Prints a value: get TABLE KEY"), "{}", wrong.out);
 }
 
 #[test]
