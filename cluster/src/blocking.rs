@@ -13,7 +13,7 @@
 //! ```
 //!
 //! All stores of a process share two threads that speak to the servers. A process that was forked has threads of its own,
-//! and connects anew. A call from within an asynchronous runtime panics, as tokio's `block_on` does.
+//! and connects again. A call from within an asynchronous runtime panics, as tokio's `block_on` does.
 
 use std::convert::identity;
 use std::ops::RangeBounds;

@@ -1,4 +1,4 @@
-//! Writing the file anew: a dump beside it, what was logged meanwhile, and a rename.
+//! Compaction: a dump beside the file, the changes logged meanwhile, and a rename.
 //!
 //! The dump is a snapshot, and all that changed since is in the log. If the memory limit leaves no room for what a snapshot keeps,
 //! the tables are dumped while writers go on: doing again what is in the log makes the two one. Behind the pairs the dump keeps the last changes of the old log, so

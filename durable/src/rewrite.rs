@@ -1,4 +1,4 @@
-//! Writing a file anew: beside the old one, and then in its place.
+//! Rewriting a file: beside the old one, then in its place.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
-//! Watches: what writes of this process change in a table, as it happens.
+//! Watches: the changes that this process makes to a table, as they happen.
 //!
-//! A watch is told what the log is told: the record of each write, while the writer still holds its key's stripe or keeps every
+//! A watch gets the same as the log: the record of each write, while the writer still holds its key's stripe or keeps every
 //! other writer out. So the changes of a key are in the order of memory. A store without a log makes such records while it has
 //! a watch. All that a write does if there is none is to read [`Watches::any`].
 

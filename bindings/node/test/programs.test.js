@@ -228,6 +228,7 @@ function compiled(name, language) {
 
 const shared = ['cache', 'codecs', 'expiring', 'files', 'follow', 'production', 'transactions']
 const pages = [
+  join(root, 'README.md'),
   ...readdirSync(guide).map((page) => join(guide, page)),
   ...shared.map((page) => join(guide, `../${page}.md`)),
 ]

@@ -20,5 +20,6 @@ pages! {
     engine "../../../engine/README.md"
     codec "../../../codec/README.md"
     durable "../../../durable/README.md"
+    format "../../../format/README.md"
     cluster "../../../cluster/README.md"
 }
