@@ -401,11 +401,11 @@ def test_the_example_of_the_readme_runs_as_written(url: str) -> None:
     assert output_of(program) == "1815\n"
 
 
-def test_the_batch_of_the_page_runs_as_written(url: str) -> None:
+def test_the_batch_of_the_page_runs_as_written(url: str, namespace: str) -> None:
     page = (Path(__file__).parents[3] / "docs/cluster.md").read_text()
     [program] = re.findall("```python\n(.*?)```", page, re.DOTALL)
     before = (
-        f"import twindex; store = twindex.connect({url!r}, namespace='page')\n"
+        f"import twindex; store = twindex.connect({url!r}, namespace={namespace!r})\n"
         "accounts = store.table('accounts', values='int'); accounts['{bank}ada'] = 100\n"
     )
     after = "print(accounts['{bank}ada'], accounts['{bank}bob'])"
