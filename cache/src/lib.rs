@@ -37,14 +37,14 @@
 //
 // Vital statistics, on 64 bits
 //
-//   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 68 to 90 % full; 2 for ghosts
+//   a pair of 16 + 16 bytes   4 bytes of header; 7 bytes in a bucket that is 64 to 94 % full; 2 for ghosts
 //   a pair that may expire    8 bytes more; in a cache with a time to idle 8 more
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         rebuilds a block of the index (some 2,500 pairs), or sweeps or expires 320 records
+//   the longest write         rebuilds a block of the index (some 1,650 pairs), or sweeps or expires 320 records
 //
-//   directory           block of the index: 1 to 5 pages            bucket: one cache line
+//   directory           block of the index: 1 to 3 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
 //  | ptr.pages |------>| 48 buckets a page              |--------->| 12 tags of 8 bits                    |
 //  | ptr.pages |--+    | head: pairs, depth             |          | 12 x 2 use bits, 8 bits: pairs that  |
@@ -73,7 +73,7 @@
 // others have left it sets the next visit. Writes look for segments to visit, and of the look-ups each 64th.
 //
 // *The index* is extendible hashing over blocks. The top bits of the hash choose a block; further bits choose the home
-// bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next 15, and each bucket on the way
+// bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next 31, and each bucket on the way
 // counts it as passed. A block without room is rebuilt with one page more, or as two. One with few pairs is rebuilt smaller.
 //
 // *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small
@@ -191,19 +191,19 @@ const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 /// Buckets and ghost lines of a page. One of the block's ghost lines is its head.
 const BUCKETS: usize = PAGE / LINE * 3 / 4;
 const GHOST_LINES: usize = PAGE / LINE / 4;
-/// The pages of the largest block, and of the two that take its place. A block that is full then has 68 to 74 % of its slots
-/// taken after it was rebuilt. To rebuild the largest one, some 2,500 pairs, is the longest step of a write.
-const MOST_PAGES: usize = 5;
-const SPLIT_PAGES: usize = 3;
+/// The pages of the largest block, and of the two that take its place, which then have 71 % of their slots taken. To rebuild the
+/// largest one, at most some 1,650 pairs, is the longest step of a write. With 5 and 3 pages it was 2,755 pairs.
+const MOST_PAGES: usize = tuned(3, 5);
+const SPLIT_PAGES: usize = tuned(2, 3);
 /// A block with fewer pairs is rebuilt smaller.
 const fn few(buckets: usize) -> usize {
     buckets * SLOTS * 45 / 100
 }
 /// No block gets so deep, unless somebody has chosen keys whose hashes collide.
 const MAX_DEPTH: usize = 31;
-/// How far from its home a pair may be. When the first pair finds no slot, 88 % are taken in the mean; with 7 steps 82 %, which
-/// is half a byte more for each pair.
-const MAX_STEPS: usize = tuned(15, 2);
+/// How far from its home a pair may be. In a block of 3 pages the first pair finds no slot when 94 % are taken in the mean; with
+/// 15 steps 90 %, with 7 steps 83 %. A miss then looks at 2.1 buckets in the mean, which are neighbours, instead of 1.7.
+const MAX_STEPS: usize = tuned(31, 2);
 /// The fingerprints of a ghost line. The first of its 32 words is the ring's hand.
 const GHOSTS: usize = LINE / 2 - 1;
 const LINE: usize = 64;
@@ -631,6 +631,14 @@ impl Inner {
     fn prefetch(&self, hash: Hash) {
         let block = self.block(hash);
         prefetch(block.bucket(hash.place(block.buckets())));
+    }
+
+    /// Fetches its ghost line as well, which a write needs.
+    #[inline(always)]
+    fn prefetch_to_write(&self, hash: Hash) {
+        let block = self.block(hash);
+        self.prefetch(hash);
+        prefetch(block.line(hash.place(block.lines())));
     }
 
     #[inline(always)]
@@ -1163,6 +1171,7 @@ struct Writer<'c> {
     /// The time, if a pair was ever given a deadline.
     now: u64,
     has_rebuilt: bool,
+    has_retired: bool,
 }
 
 impl Inner {
@@ -1173,7 +1182,7 @@ impl Inner {
 
     fn write_with<T>(&self, state: MutexGuard<'_, State>, change: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let now = if self.next_look.0.load(Relaxed) == NEVER { 0 } else { self.clock.now() };
-        let mut writer = Writer { cache: self, state, now, has_rebuilt: false };
+        let mut writer = Writer { cache: self, state, now, has_rebuilt: false, has_retired: false };
         let done = change(&mut writer);
         writer.end();
         done
@@ -1211,7 +1220,12 @@ impl Writer<'_> {
         cache.entries.store(self.state.pairs(), Relaxed);
         cache.memory.store(self.state.used, Relaxed);
         let gone = mem::take(&mut self.state.gone);
+        let is_due = self.has_retired && self.state.limbo_bytes >= self.state.standard;
         drop(self);
+        if is_due {
+            // The system interrupts all threads for it, so no lock is held.
+            cache.domain.advance();
+        }
         if !gone.is_empty() {
             cache.tell(&gone);
         }
@@ -1271,10 +1285,14 @@ impl Writer<'_> {
 
     /// Frees what no reader can be in any more.
     fn reclaim(&mut self) {
-        if self.state.limbo.is_empty() {
-            return;
+        if !self.state.limbo.is_empty() {
+            self.cache.domain.advance();
+            self.free_retired();
         }
-        self.cache.domain.advance();
+    }
+
+    /// Frees what no reader was in when the epoch last advanced.
+    fn free_retired(&mut self) {
         while let Some(retired) = self.state.limbo.pop(&self.cache.domain) {
             self.state.is_held = false;
             match retired {
@@ -1464,11 +1482,9 @@ impl Writer<'_> {
                 state.visit = None;
             }
             self.retire(Retired::Segment(number), bytes);
+            self.has_retired = true;
         }
-        // Each step of an epoch is a call of the system.
-        if self.state.limbo_bytes >= self.state.standard {
-            self.reclaim();
-        }
+        self.free_retired();
     }
 }
 
@@ -1493,7 +1509,7 @@ impl Writer<'_> {
                 let position = self.position(number, at);
                 let record = self.cache.record(position);
                 let hash = self.cache.hash(record.key());
-                self.cache.prefetch(hash);
+                self.cache.prefetch_to_write(hash);
                 ahead[count] = (position, hash);
                 count += 1;
                 at += record.size(self.cache.unit);
@@ -2514,6 +2530,11 @@ impl Cache {
     fn upsert_until(&self, key: &[u8], value: &[u8], ttl: u64) -> Result<bool> {
         check(key, value)?;
         let hash = self.inner.hash(key);
+        // What is fetched before the lock is taken keeps no other thread waiting.
+        {
+            let _pinned = self.inner.domain.pin();
+            self.inner.prefetch_to_write(hash);
+        }
         Ok(self.inner.write(|writer| writer.upsert(key, hash, value, ttl)))
     }
 
@@ -2594,7 +2615,7 @@ impl Cache {
                 let _pinned = self.inner.domain.pin();
                 for (hash, item) in hashes.iter_mut().zip(items) {
                     *hash = self.inner.hash(key(item));
-                    self.inner.prefetch(*hash);
+                    self.inner.prefetch_to_write(*hash);
                 }
             }
             self.inner.write(|writer| {

@@ -10609,7 +10609,8 @@ pub mod parts {
         while turns < 4096 && !cfg!(target_family = "wasm") {
             match mutex.try_lock() {
                 Ok(guard) => return guard,
-                Err(TryLockError::WouldBlock) => wait(&mut turns),
+                // Each try takes the cache line away from the lock's holder.
+                Err(TryLockError::WouldBlock) => (0..8).for_each(|_| wait(&mut turns)),
                 Err(TryLockError::Poisoned(_)) => break,
             }
         }
