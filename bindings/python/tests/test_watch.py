@@ -140,10 +140,15 @@ def test_a_signal_ends_a_wait() -> None:
     store = twindex.Store()  # The other one is gone, and its watch has ended.
     assert list(watch) == []
     waiting = store.table("users").watch()
-    threading.Timer(0.02, _thread.interrupt_main).start()
-    with pytest.raises(KeyboardInterrupt):
-        next(waiting)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # What runs in the background of a shell ignores the signal.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.02, _thread.interrupt_main).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(waiting)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, earlier)
 
 
 def test_async_for_gives_what_threads_write_and_ends_with_the_store(path: Path) -> None:
