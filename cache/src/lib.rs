@@ -1844,7 +1844,7 @@ impl Writer<'_> {
             self.expire();
         }
         self.clean();
-        if !self.state.emptied.is_empty() {
+        if !self.state.emptied.is_empty() || !self.state.limbo.is_empty() {
             self.collect();
         }
         // What was freed may be used again at once. Much of it goes back, step by step.
