@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 
-use crate::run::{Log, command};
+use crate::run::{Log, command, locked};
 use crate::setup::tools::{PYTHON, output, version_of};
 use crate::workspace::Workspace;
 
@@ -82,6 +83,9 @@ impl Venv {
 
     /// Makes it where it is not there, or its Python has gone.
     pub(crate) fn make(&self, log: &mut Log) -> Result<()> {
+        // Two jobs may want the same one, whose Python is there before its pip.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _held = locked(&ONE_AT_A_TIME);
         if self.python().exists() && log.run(command(self.python(), Path::new(".")).arg("--version")).is_ok()
         {
             return Ok(());
