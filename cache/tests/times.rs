@@ -148,7 +148,7 @@ fn memory_of_expired_pairs_returns_within_two_seconds_in_small_steps() {
     assert!(largest <= 1000, "one operation removed {largest} pairs");
     // The index shrinks by a few pages with each operation, of which tiny constants make many small ones.
     if cfg!(twindex_tiny) {
-        for _ in 0..400 {
+        for _ in 0..1600 {
             cache.remove("absent");
             pass(5);
         }
