@@ -129,6 +129,18 @@ export class PrivateFiles {
   }
 }
 
+/** All pieces as one. */
+function join(pieces) {
+  if (pieces.length === 1) return pieces[0]
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
 const request = (made) =>
   new Promise((resolve, reject) => {
     made.onsuccess = () => resolve(made.result)
@@ -158,23 +170,30 @@ export class IndexedFiles {
     this.#name = name
   }
 
-  async #open(create) {
-    if (this.#base === undefined) {
-      if (this.#isGone) throw new Error('the database of the store was removed while the store was open')
-      const opening = indexedDB.open(BASE + this.#name, 1)
-      opening.onupgradeneeded = () => {
-        if (create) opening.result.createObjectStore('pieces')
-        else opening.transaction.abort() // which leaves none behind
-      }
-      this.#base = await request(opening)
-      // Another tab or worker removes the store, or gives it another name.
-      this.#base.onversionchange = () => {
-        this.#base?.close()
-        this.#base = undefined
-        this.#isGone = this.#writing > 0
-      }
-    }
+  /** The database, opened once however many calls need it. */
+  #open(create) {
+    if (this.#isGone) throw new Error('the database of the store was removed while the store was open')
+    this.#base ??= this.#connect(create).catch((error) => {
+      this.#base = undefined
+      throw error
+    })
     return this.#base
+  }
+
+  async #connect(create) {
+    const opening = indexedDB.open(BASE + this.#name, 1)
+    opening.onupgradeneeded = () => {
+      if (create) opening.result.createObjectStore('pieces')
+      else opening.transaction.abort() // which leaves none behind
+    }
+    const base = await request(opening)
+    // Another tab or worker removes the store, or gives it another name.
+    base.onversionchange = () => {
+      base.close()
+      this.#base = undefined
+      this.#isGone = this.#writing > 0
+    }
+    return base
   }
 
   async #pieces(mode, work) {
@@ -192,6 +211,9 @@ export class IndexedFiles {
   }
 
   async list() {
+    // Asked first, since a database that is opened to see whether it is there is begun and given up again.
+    const isThere = () => IndexedFiles.names().then((names) => names.has(this.#name))
+    if (this.#base === undefined && !(await isThere().catch(() => true))) return []
     const reading = this.#pieces('readonly', (pieces) => pieces.getAllKeys())
     const keys = await reading.catch((error) => {
       if (error.name === 'AbortError') return []
@@ -203,7 +225,7 @@ export class IndexedFiles {
   async read(number) {
     const pieces = await this.#pieces('readonly', (store) => store.getAll(this.#all(number)))
     if (pieces.length === 0) throw new DOMException(`there is no file ${number}`, 'NotFoundError')
-    return new Uint8Array(await new Blob(pieces).arrayBuffer())
+    return join(pieces)
   }
 
   create(number) {
@@ -224,12 +246,10 @@ export class IndexedFiles {
     let writing = Promise.resolve()
     const flush = () => {
       if (pending.length === 0) return writing
-      const piece = new Blob(pending)
+      const piece = join(pending)
       pending = []
       const at = [number, next++]
-      writing = writing
-        .then(() => piece.arrayBuffer())
-        .then((bytes) => this.#pieces('readwrite', (pieces) => pieces.put(new Uint8Array(bytes), at)))
+      writing = writing.then(() => this.#pieces('readwrite', (pieces) => pieces.put(piece, at)))
       return writing
     }
     const close = () => flush().finally(() => this.#writing--)
@@ -245,7 +265,8 @@ export class IndexedFiles {
   }
 
   async destroy() {
-    this.#base?.close()
+    const base = await this.#base?.catch(() => undefined)
+    base?.close()
     this.#base = undefined
     await request(indexedDB.deleteDatabase(BASE + this.#name))
   }
