@@ -13,11 +13,12 @@ const ALONE = [
   '--disable-sync',
 ]
 
-/** What a promise resolves to; an error that names it after two minutes. */
-export async function within(what, promise) {
+/** What a promise resolves to. An error that names it, by a text or a function, after two minutes or this time. */
+export async function within(what, promise, time = 120_000) {
   let timer
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited two minutes for ${what}`)), 120_000)
+    const name = () => (typeof what === 'function' ? what() : what)
+    timer = setTimeout(() => reject(new Error(`waited ${time / 1000} seconds for ${name()}`)), time)
   })
   return await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

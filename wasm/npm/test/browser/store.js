@@ -72,6 +72,7 @@ const source = `
     check: async (name, options) => (await check(name, options)).damage,
     removeBase: (name) => new Promise((resolve) => (indexedDB.deleteDatabase(name).onsuccess = () => resolve())),
   }
+  postMessage('ready')
   onmessage = async ({ data: [id, command, ...args] }) => {
     try {
       postMessage([id, await commands[command](...args)])
@@ -83,11 +84,28 @@ const source = `
 
 /** A page with such a worker: calls its commands by name. */
 export async function openWorker(context, address) {
+  // Chromium gives up requests where the network of the machine changes, and the worker does not start then.
+  for (let times = 1; ; times++) {
+    const { page, call, started } = await begin(context, address)
+    try {
+      await within('the start of a worker', started, 60_000)
+      return { page, call }
+    } catch (error) {
+      if (times === 3) throw error
+      await page.close()
+    }
+  }
+}
+
+async function begin(context, address) {
   const page = await within('a page', context.newPage())
   const close = page.close.bind(page)
   page.close = () => within('the end of a page', close())
+  const said = []
+  page.on('console', (message) => said.push(message.text()))
+  page.on('requestfailed', (request) => said.push(`${request.url()} ${request.failure()?.errorText}`))
   await page.goto(`${address}page.css`)
-  await page.evaluate(
+  const started = page.evaluate(
     (text) => {
       const worker = new Worker(URL.createObjectURL(new Blob([text], { type: 'text/javascript' })), {
         type: 'module',
@@ -95,25 +113,31 @@ export async function openWorker(context, address) {
       globalThis.worker = worker
       const waiting = new Map()
       let next = 0
-      worker.onmessage = ({ data: [id, result, error] }) => {
-        waiting.get(id)(error === undefined ? { result } : { error })
-        waiting.delete(id)
-      }
       globalThis.command = (...args) =>
         new Promise((resolve) => {
           waiting.set(++next, resolve)
           worker.postMessage([next, ...args])
         })
+      return new Promise((resolve, reject) => {
+        worker.onerror = ({ message }) => reject(new Error(`the worker did not start: ${message}`))
+        worker.onmessage = ({ data }) => {
+          if (data === 'ready') return resolve()
+          const [id, result, error] = data
+          waiting.get(id)(error === undefined ? { result } : { error })
+          waiting.delete(id)
+        }
+      })
     },
     source.replace('ADDRESS', address),
   )
   const call = async (...args) => {
+    const name = () => `${JSON.stringify(args).slice(0, 80)}, the page said: ${said.join('; ')}`
     const { result, error } = await within(
-      args.join(' ').slice(0, 80),
+      name,
       page.evaluate((given) => globalThis.command(...given), args),
     )
     if (error !== undefined) throw Object.assign(new Error(error.message), { code: error.code })
     return result
   }
-  return { page, call }
+  return { page, call, started }
 }
