@@ -263,7 +263,7 @@ export class CacheLike extends Pairs {
   #join(flight) {
     const asking = this.#tracker.current()
     if (asking !== undefined && waitsFor(flight, asking))
-      throw makeError('TWINDEX_CIRCLE', 'the computation of a value waits for that very value')
+      throw makeError('TWINDEX_CIRCLE', 'a computation waits for itself: it needs its own value')
     asking?.awaited.add(flight)
     return flight.promise
   }

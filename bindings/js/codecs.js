@@ -134,7 +134,7 @@ function readName(name) {
 function refuseThenable(value, what) {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return
   if (typeof value.then !== 'function') return
-  throw makeError('TWINDEX_TYPE', `a ${what} has no method "then", unlike ${describeClass(value)}`)
+  throw makeError('TWINDEX_TYPE', `a ${what} must not have a method "then", as has ${describeClass(value)}`)
 }
 
 /** A codec of the user's: a name, two functions, and what they make and take. */

@@ -19,12 +19,12 @@ function readNumber(value, what) {
   if (typeof value !== 'number' || !Number.isInteger(value)) {
     throw typeError(`a ${what} of this table is an integer`, value)
   }
-  throw rangeError(`a ${what} past Number.MAX_SAFE_INTEGER, as ${value}, takes the codec "bigint"`)
+  throw rangeError(`a ${what} past Number.MAX_SAFE_INTEGER needs the codec "bigint": ${value}`)
 }
 
 function readBigint(value, what) {
   if (typeof value !== 'bigint') throw typeError(`a ${what} of this table is a bigint`, value)
-  if (!fits(value)) throw rangeError(`a ${what} of this table has 64 bits, unlike ${value}`)
+  if (!fits(value)) throw rangeError(`a ${what} of this table must fit into 64 bits: ${value}`)
   return value
 }
 

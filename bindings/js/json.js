@@ -68,12 +68,11 @@ function checkTokens(text) {
 
 function checkNumber(token) {
   const number = Number(token)
-  if (!Number.isFinite(number))
-    throw encodingError(`a value has the number ${token}, past all that there are`)
+  if (!Number.isFinite(number)) throw encodingError(`the number ${token} in a value is too large`)
   // An integer of which a rounded number makes another one when it is written again.
   if (Number.isSafeInteger(number) || !/^-?\d+$/.test(token) || String(number) === token) return
   throw encodingError(
-    `a value has the integer ${token}, which a number would round; read it with the codec "str" or one of your own`,
+    `a number would round the integer ${token} in a value: read it with the codec "str", or with your own`,
   )
 }
 

@@ -136,9 +136,9 @@ const hasOtherKeys = (map) => [...map.keys()].some((key) => typeof key !== 'stri
 /** The fault of a value, not counting its items. */
 function problemOf(value) {
   if (typeof value === 'bigint') {
-    if (value < LEAST || value >= END) return 'an integer in a value has 64 bits, unlike'
+    if (value < LEAST || value >= END) return 'an integer in a value must fit into 64 bits:'
     return Number.isSafeInteger(Number(value))
-      ? 'a bigint that a number could be is read as a number: pass a number instead of'
+      ? 'a bigint this small would come back as a number: pass a number instead of'
       : undefined
   }
   if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return undefined
@@ -148,7 +148,7 @@ function problemOf(value) {
   if (!isMap(value)) return ''
   return hasOtherKeys(value)
     ? undefined
-    : 'without keys other than strings it is read as an object: pass an object instead of'
+    : 'a Map whose keys are all strings would come back as an object: pass an object instead of'
 }
 
 const RULES = { problemOf, drops: false }

@@ -399,7 +399,7 @@ function commit(transaction) {
 
 function checkRuns(runs) {
   if (runs < RUNS) return
-  const message = `what the transaction read was changed by others, in ${RUNS} of ${RUNS} runs`
+  const message = `others changed what the transaction read, in each of ${RUNS} runs`
   throw makeError('TWINDEX_CONFLICT', message)
 }
 

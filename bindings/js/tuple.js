@@ -126,7 +126,7 @@ class Writer {
   }
 
   bigint(number) {
-    if (!fits(number)) throw rangeError(`an integer in a key has 64 bits, unlike ${number}`)
+    if (!fits(number)) throw rangeError(`an integer in a key must fit into 64 bits: ${number}`)
     const size = number < 0n ? -number : number
     this.words(number < 0n, Number(size >> 32n), Number(size & 0xffff_ffffn))
   }

@@ -131,7 +131,7 @@ export type ErrorCode =
   | 'TWINDEX_NO_TABLE'
   /** An index that is neither `hash` nor `sorted`. */
   | 'TWINDEX_UNKNOWN_INDEX'
-  /** The computation of a cache's value waits for that very value. */
+  /** The computation of a cache's value waits for the same value. */
   | 'TWINDEX_CIRCLE'
   /** A cache without a limit, or with one that cannot hold a pair. A `RangeError`. */
   | 'TWINDEX_CAPACITY'

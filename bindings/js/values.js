@@ -104,5 +104,8 @@ export function refusal(root, format, rules) {
   const at = place === '' ? '' : ` at ${place.replace(/^\./, '').slice(0, SHOWN_PLACE)}`
   const shown = `${describeClass(value)}${at}${found.isCircle ? ', which contains itself' : ''}`
   if (problem !== '') return encodingError(`${problem} ${shown}`)
-  return makeError('TWINDEX_TYPE', `a value of this table is what ${format} can say, not ${shown}`)
+  return makeError(
+    'TWINDEX_TYPE',
+    `a value of this table must be one that ${format} can encode, not ${shown}`,
+  )
 }

@@ -119,17 +119,15 @@ impl fmt::Display for Error {
             Self::Capacity { .. } => f.write_str("a cache needs a capacity in bytes or a number of entries"),
             Self::Ttl { given } => write!(
                 f,
-                "a time of {given:?} is not one to live or to idle: it must be above zero and at most {MAX_TTL:?}"
+                "a time to live or to idle must be above zero and at most {MAX_TTL:?}, not {given:?}"
             ),
-            Self::NoClock => f.write_str("a pair is to expire, and the cache was given no clock"),
+            Self::NoClock => f.write_str("a pair has a time to live, but the cache has no clock"),
             Self::NotAnInteger => f.write_str("the value is not a decimal integer of 64 bits"),
             Self::Overflow { value, by } => {
                 write!(f, "{value} incremented by {by} does not fit into 64 bits")
             }
             Self::NoRoom { needed } => write!(f, "the cache has no room for a pair of {needed} bytes"),
-            Self::Circle => f.write_str(
-                "a computation waits for itself: it asks for a value that is computed from its own",
-            ),
+            Self::Circle => f.write_str("a computation waits for itself: it needs its own value"),
             Self::Corrupt { offset, what } => write!(f, "corrupt at byte {offset}: {what}"),
             // Where there is no system the texts of all its errors would be a part of every module.
             Self::Io(_) if cfg!(all(target_family = "wasm", target_os = "unknown")) => {

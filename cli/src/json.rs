@@ -65,7 +65,7 @@ pub(crate) fn value_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> 
 }
 
 fn integer(json: &str) -> Result<i64, String> {
-    json.parse().map_err(|_| format!("{} is no integer of 64 bits", excerpt(json)))
+    json.parse().map_err(|_| format!("{} is not an integer of 64 bits", excerpt(json)))
 }
 
 fn text(json: &str) -> Result<Cow<'_, str>, String> {
@@ -108,7 +108,7 @@ fn write(to: &mut Writer, json: &str) -> Result<(), String> {
         Base64(#[serde(borrow)] Cow<'j, str>),
         Float(#[serde(borrow)] Cow<'j, str>),
     }
-    let wrong = || format!("{} is no item of a tuple", excerpt(json));
+    let wrong = || format!("{} cannot be an item of a tuple", excerpt(json));
     let written = match json.as_bytes() {
         [b'"', ..] => to.text(&text(json)?),
         [b'[', ..] => {

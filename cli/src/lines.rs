@@ -138,7 +138,7 @@ fn bytes(
         (Some(json), None) => read(json).map(Some).map_err(|what| format!("\"{name}\": {what}")),
         (None, Some(base64)) => match STANDARD.decode(base64) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) => Err(format!("\"{name}64\" is no base64: {error}")),
+            Err(error) => Err(format!("\"{name}64\" is not base64: {error}")),
         },
         (None, None) => Ok(None),
     }

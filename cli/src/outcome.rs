@@ -24,7 +24,7 @@ impl Failure {
                     tell("`--memory-limit` allows more: do so if you know where the file comes from");
                 }
                 if matches!(error, Error::WrongExpiry { expires: true, .. }) {
-                    tell("`export` and `import` alone take tables whose pairs expire");
+                    tell("only `export` and `import` take tables whose pairs expire");
                 }
                 if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
             }

@@ -271,7 +271,7 @@ fn no_key(place: &Place) -> u8 {
 }
 
 fn base64(name: &str, text: &str) -> Result<Vec<u8>, Failure> {
-    STANDARD.decode(text).map_err(|error| Failure::Other(format!("{name} is no base64: {error}")))
+    STANDARD.decode(text).map_err(|error| Failure::Other(format!("{name} is not base64: {error}")))
 }
 
 /// The stored bytes of a key as people write it.
@@ -291,7 +291,7 @@ fn value_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn raw(text: &str) -> Result<Box<RawValue>, Failure> {
-    let failed = |error| Failure::Other(format!("\"{}\" is no JSON: {error}", text.escape_debug()));
+    let failed = |error| Failure::Other(format!("\"{}\" is not JSON: {error}", text.escape_debug()));
     RawValue::from_string(text.to_owned()).map_err(failed)
 }
 

@@ -94,7 +94,7 @@ fn by_hand(path: &Path, store: &Store) -> Done {
     if let Some(history) = history {
         let kept = history.parent().map(std::fs::create_dir_all).transpose();
         if kept.is_err() || editor.save_history(&history).is_err() {
-            tell(&format!("the history could not be kept in {}", history.display()));
+            tell(&format!("the history could not be saved in {}", history.display()));
         }
     }
     Ok(OK)
@@ -136,7 +136,7 @@ fn execute(store: &Store, line: &str) -> Option<u8> {
     if store.is_read_only()
         && let Err(error) = store.refresh()
     {
-        tell(&format!("this is what was there before: {error}"));
+        tell(&format!("the file could not be read again, so this is its earlier content: {error}"));
     }
     let done = match command {
         Command::Tables => tables(store),
@@ -144,7 +144,7 @@ fn execute(store: &Store, line: &str) -> Option<u8> {
         Command::Scan(scan) => pairs::scan(store, &scan),
         Command::Set(_) | Command::Insert(_) | Command::Delete(_) if store.is_read_only() => {
             Err(Failure::Other(
-                "the file was opened for reading alone: `twindex shell --write` opens it for writing".into(),
+                "the file was opened read-only: `twindex shell --write` opens it for writing".into(),
             ))
         }
         Command::Set(set) => pairs::set(store, &set),

@@ -150,10 +150,10 @@ fn conclude(table: &str, moved: &Moved, there: Sum) -> Result<(), Failure> {
         let what = if moved.sum.pairs == there.pairs {
             "some pairs differ".into()
         } else {
-            format!("{} pairs were sent and there are {}", moved.sum.pairs, there.pairs)
+            format!("{} pairs were sent, and it has {}", moved.sum.pairs, there.pairs)
         };
         return Err(Failure::Other(format!(
-            "table {name} is not what was sent: {what}. Does somebody else write to it, or had it other pairs before?"
+            "table {name} differs from what was sent: {what}. Another program may write to it, or it had other pairs before"
         )));
     }
     let (pairs, written) = (HumanCount(there.pairs), HumanCount(moved.written));
@@ -279,6 +279,7 @@ fn same_codecs(table: &str, from: (&str, &str), to: (&str, &str)) -> Result<(), 
     if from == to {
         return Ok(());
     }
-    let what = format!("keys of {} and values of {}, there of {} and {}", from.0, from.1, to.0, to.1);
+    let what =
+        format!("keys of {} and values of {}, on the other side of {} and {}", from.0, from.1, to.0, to.1);
     Err(Failure::Other(format!("table {} has here {what}", table.escape_debug())))
 }

@@ -135,7 +135,7 @@ fn export_writes_every_codec() {
     assert_same(&new, &store);
     assert_eq!(twindex(&[&"export", &path, &"--table", &"lent"]).expect(0).out.lines().count(), 3);
     let refused = twindex(&[&"get", &path, &"lent", &"for ever"]).expect(1);
-    assert!(refused.err.contains("`export` and `import` alone"), "{}", refused.err);
+    assert!(refused.err.contains("only `export` and `import`"), "{}", refused.err);
 }
 
 /// A file from Python, opened without naming its codecs.
@@ -159,8 +159,8 @@ fn imported_tables_are_text_by_default() {
     // A table that is there has its own codecs, whether a line names them or not.
     import(r#"{"table":"n","key":"k","value":7}"#).expect(0);
     for (line, part) in [
-        (r#"{"table":"n","key":"k","value":"7"}"#, r#""value": "7" is no integer of 64 bits"#),
-        (r#"{"table":"n","key":"k","value":9223372036854775808}"#, "is no integer of 64 bits"),
+        (r#"{"table":"n","key":"k","value":"7"}"#, r#""value": "7" is not an integer of 64 bits"#),
+        (r#"{"table":"n","key":"k","value":9223372036854775808}"#, "is not an integer of 64 bits"),
         (r#"{"table":"n","key":7,"value":7}"#, r#""key": 7 is no string"#),
         (r#"{"table":"n","values":"json"}"#, r#"the codec "int", this needs "json""#),
         (r#"{"table":"new","keys":""}"#, "a codec name has 1 to 255 bytes"),
@@ -171,11 +171,11 @@ fn imported_tables_are_text_by_default() {
     import("{\"table\":\"p\",\"keys\":\"tuple\"}").expect(0);
     for (key, part) in [
         ("7", "7 is no array"),
-        ("[true]", "true is no item of a tuple"),
-        ("[{\"hex\":\"00\"}]", "is no item of a tuple"),
-        ("[{\"base64\":\"?\"}]", "is no item of a tuple"),
+        ("[true]", "true cannot be an item of a tuple"),
+        ("[{\"hex\":\"00\"}]", "cannot be an item of a tuple"),
+        ("[{\"base64\":\"?\"}]", "cannot be an item of a tuple"),
         ("[{\"float\":\"nan\"}]", "NaN in a key has no place in an order"),
-        ("[99999999999999999999]", "is no integer of 64 bits"),
+        ("[99999999999999999999]", "is not an integer of 64 bits"),
     ] {
         let ran = import(&format!(r#"{{"table":"p","key":{key},"value":""}}"#)).expect(1);
         assert!(ran.err.contains(part), "{key}: {}", ran.err);

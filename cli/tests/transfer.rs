@@ -64,7 +64,7 @@ fn store_goes_into_a_cluster_and_comes_back() {
     assert!(users.delete("key 000007").unwrap() && users.replace("key 000008", "other").unwrap());
     expect(&twindex(&["push", file, url]), 0, "table users: 20,000 pairs, 2 of them written now");
     users.insert("key of another", "1").unwrap();
-    expect(&twindex(&["push", file, url]), 1, "20000 pairs were sent and there are 20001");
+    expect(&twindex(&["push", file, url]), 1, "20000 pairs were sent, and it has 20001");
     assert!(users.delete("key of another").unwrap());
     expect(&twindex(&["pull", url, back]), 0, "table log: 20,000 pairs, 20,000 of them written now");
     expect(&twindex(&["pull", url, back]), 0, "table log: 20,000 pairs, 0 of them written now");

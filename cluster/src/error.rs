@@ -281,7 +281,7 @@ impl Failure {
         if is_database {
             failure.is_final = true;
             guess.push_str(
-                ". The URL names a database that the server does not have; a cluster has database 0 alone",
+                ". The URL names a database that the server does not have; a cluster has only database 0",
             );
         } else if is_tls && is_no_tls {
             guess.push_str(" (perhaps it speaks no TLS: then the URL begins with redis://)");

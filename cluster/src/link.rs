@@ -22,7 +22,7 @@ const QUEUED: usize = 1024;
 const OWN: usize = 8;
 
 /// Why a server is not the expected one of the cluster.
-pub(crate) const NO_CLUSTER: &str = "it is no server of a cluster, and those of this store are";
+pub(crate) const NO_CLUSTER: &str = "it is not in a cluster, but the other servers of this store are";
 
 /// After an attempt failed, everybody who asks so soon afterwards gets its error instead of waiting for another one.
 const SAME_FAILURE: Duration = Duration::from_millis(100);

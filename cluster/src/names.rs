@@ -136,7 +136,7 @@ pub(crate) fn new_generation() -> Result<String> {
     const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
     let mut bytes = [0; 16];
     let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| Error::Unavailable { reason: "the system gives no random numbers".into() })?;
+    filled.map_err(|_| Error::Unavailable { reason: "the system has no random numbers".into() })?;
     Ok(bytes.map(|byte| char::from(LETTERS[usize::from(byte % 64)])).iter().collect())
 }
 

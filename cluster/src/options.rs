@@ -119,18 +119,18 @@ impl Options {
     fn wrong_tls(&self, is_tls: bool) -> Option<&'static str> {
         let (authority, identity) = (&self.tls.root_cert, &self.tls.client_tls);
         if !is_tls && (authority.is_some() || identity.is_some()) {
-            return Some("certificates are given, and only rediss:// is TLS");
+            return Some("certificates need TLS: a URL that begins with rediss://");
         }
         let holds_none = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).flatten().next().is_none();
         if authority.as_deref().is_some_and(holds_none) {
-            return Some("the certificate authority given holds no certificate in PEM form");
+            return Some("the certificate authority has no certificate in PEM form");
         }
         if identity.as_ref().is_some_and(|identity| holds_none(&identity.client_cert)) {
-            return Some("the client's certificate given is none in PEM form");
+            return Some("the client's certificate is not in PEM form");
         }
         let is_no_key = |pem: &[u8]| PrivateKeyDer::from_pem_slice(pem).is_err();
         if identity.as_ref().is_some_and(|identity| is_no_key(&identity.client_key)) {
-            return Some("the client's key given is none in PEM form");
+            return Some("the client's key is not in PEM form");
         }
         None
     }
@@ -244,8 +244,8 @@ mod tests {
         let pem = |what| format!("-----BEGIN {what}-----\nAAAA\n-----END {what}-----\n").into_bytes();
         let (certificate, key) = (pem("CERTIFICATE"), pem("PRIVATE KEY"));
         for (url, options, what) in [
-            ("redis://a", Options::new().tls_authority(&certificate), "only rediss:// is TLS"),
-            ("redis://a", Options::new().tls_identity(&certificate, &key), "only rediss:// is TLS"),
+            ("redis://a", Options::new().tls_authority(&certificate), "certificates need TLS"),
+            ("redis://a", Options::new().tls_identity(&certificate, &key), "certificates need TLS"),
             ("rediss://a", Options::new().tls_authority(b"what"), "no certificate"),
             ("rediss://a", Options::new().tls_identity(b"what", &key), "certificate"),
             ("rediss://a", Options::new().tls_identity(&certificate, b"what"), "key"),

@@ -125,7 +125,7 @@ pub(crate) fn refused(error: &ServerError) -> Error {
     let reason = text_of(error);
     let lowered = reason.to_lowercase();
     if lowered.contains("unknown command") && (lowered.contains("fcall") || lowered.contains("function")) {
-        return Error::Refused { reason: format!("{reason}. It must know functions: Redis 7 and Valkey do") };
+        return Error::Refused { reason: format!("{reason}. Twindex needs Redis 7 or later, or Valkey") };
     }
     Error::Refused { reason }
 }

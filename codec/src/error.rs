@@ -107,7 +107,7 @@ impl fmt::Display for Error {
                 write!(f, "the value is not a decimal integer of 64 bits: \"{start}\"")
             }
             Self::OtherInteger { number, expected } => {
-                write!(f, "{number} is no integer of the type {expected}")
+                write!(f, "{number} does not fit into the type {expected}")
             }
             Self::NotText { of, start } => write!(f, "the {of} is not UTF-8: \"{start}\""),
             Self::NotWritten { codec, reason } => {
@@ -128,7 +128,7 @@ impl fmt::Display for Error {
                 "a key of {len} bytes is too long, the limit is {} (it begins with \"{start}\")",
                 crate::tuple::MAX_BYTES
             ),
-            Self::Unbalanced => f.write_str("a tuple in a key is ended once for each time it is begun"),
+            Self::Unbalanced => f.write_str("a tuple in a key must end as often as it begins"),
             Self::OutOfMemory => f.write_str("the system has no memory left for a key"),
         }
     }

@@ -209,7 +209,7 @@ impl Core {
         let torn = found.as_ref().and_then(|found| found.torn);
         if let (Some(Torn { offset, bytes }), false) = (torn, read_only) {
             let what =
-                format_args!("an unfinished last write of {bytes} bytes was discarded at offset {offset}");
+                format_args!("an incomplete last write of {bytes} bytes was discarded at offset {offset}");
             tell(path, "log_torn", what);
         }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
@@ -524,7 +524,7 @@ impl Home {
 
     #[cold]
     fn is_parents(&self) -> Error {
-        let what = "it was opened before this process was forked off: open the store anew in it";
+        let what = "it was opened before the fork: open the store again in this process";
         Error::io(&self.path, std::io::Error::other(what))
     }
 

@@ -50,7 +50,7 @@ pub enum Error {
         /// What the system said at first.
         reason: Arc<str>,
     },
-    /// The store was opened for reading alone.
+    /// The store was opened read-only.
     ReadOnly {
         /// The file.
         path: PathBuf,
@@ -82,7 +82,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A text that is no position.
+    /// A text that is not a position.
     NotAPosition {
         /// The text as given.
         text: String,
@@ -216,13 +216,12 @@ impl fmt::Display for Error {
             ),
             Self::LogFailed { path, reason } => write!(
                 f,
-                "{}: the log failed, so no write can be kept any more ({reason}). What is in memory can still \
-                 be read",
+                "{}: the log failed, so no more writes are accepted ({reason}). Reads go on",
                 path.display()
             ),
-            Self::ReadOnly { path } => write!(f, "{} was opened for reading alone", path.display()),
+            Self::ReadOnly { path } => write!(f, "{} was opened read-only", path.display()),
             Self::Closed { path } => write!(f, "the store of {} was closed", path.display()),
-            Self::NoFile => f.write_str("the store is in memory alone: it was not opened from a file"),
+            Self::NoFile => f.write_str("the store is only in memory: it was not opened from a file"),
             Self::UnknownDurability { name } => write!(
                 f,
                 "unknown durability \"{}\", it is \"none\", \"everysec\" or \"always\"",
@@ -236,12 +235,12 @@ impl fmt::Display for Error {
             ),
             Self::NoLog { path } => write!(
                 f,
-                "{} has no log, so there are no positions in it: it is empty, or its store has the durability \"none\"",
+                "{} has no log, and so no positions: it is empty, or its store has the durability \"none\"",
                 path.display()
             ),
             Self::NotAPosition { text } => {
                 let text = text.chars().take(64).collect::<String>();
-                write!(f, "\"{}\" is no position of a store", text.escape_debug())
+                write!(f, "\"{}\" is not a position of a store", text.escape_debug())
             }
             Self::ForeignTable { table } => {
                 write!(f, "table \"{table}\" belongs to another store")

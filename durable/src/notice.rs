@@ -12,7 +12,7 @@ use std::path::Path;
 /// |---|---|---|
 /// | `log_failed` | error | nothing can be written any more |
 /// | `log_full` | warn | the disk refuses room for the log, so writes fail until it has some |
-/// | `log_torn` | warn | an unfinished last write was discarded when the file was opened |
+/// | `log_torn` | warn | an incomplete last write was discarded when the file was opened |
 /// | `compaction_failed` | warn | the file could not be compacted; it is tried again |
 /// | `slow_sync` | warn | a sync took more than a second |
 /// | `writers_wait` | warn | writers wait, since too much is not on disk |

@@ -172,7 +172,7 @@ pub(crate) fn is_in_place(held: Option<&Lock>, path: &Path) -> Result<bool> {
 }
 
 pub(crate) fn moved(path: &Path) -> Error {
-    let what = "the store's file was moved, removed or replaced, so it cannot be written anew there";
+    let what = "the store's file was moved, removed or replaced, so it cannot be compacted";
     Error::io(path, io::Error::new(io::ErrorKind::NotFound, what))
 }
 

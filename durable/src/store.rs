@@ -25,7 +25,7 @@ use crate::sync_thread;
 use crate::table::Table;
 use crate::whole::save_to;
 
-/// A store in one file, or in memory alone.
+/// A store in one file, or only in memory.
 ///
 /// A handle: clones are the same store. With `everysec` and `always` the file is closed with the last handle
 /// of it and of its tables; [`close`](Self::close) does so at once and returns errors.
@@ -38,9 +38,9 @@ pub struct Store {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The file, or `None` for a store in memory alone.
+    /// The file, or `None` for a store in memory.
     pub path: Option<PathBuf>,
-    /// When a change reaches the disk; `None` for a store in memory alone.
+    /// When a change reaches the disk; `None` for a store in memory.
     pub durability: Durability,
     /// The number of tables.
     pub tables: usize,
@@ -85,7 +85,7 @@ pub struct Stats {
 }
 
 impl Store {
-    /// An empty store in memory alone.
+    /// An empty store in memory.
     pub fn new() -> Self {
         Self::from(twindex::Store::new())
     }
@@ -179,7 +179,7 @@ impl Store {
 
     // --- the file
 
-    /// The file, or `None` for a store in memory alone.
+    /// The file, or `None` for a store in memory.
     pub fn path(&self) -> Option<&Path> {
         self.core().home.as_ref().map(|home| &*home.path)
     }
@@ -189,7 +189,7 @@ impl Store {
         self.core().home.as_ref().map_or(Durability::None, |home| home.durability)
     }
 
-    /// Whether it was opened for reading alone.
+    /// Whether it was opened read-only.
     pub fn is_read_only(&self) -> bool {
         self.core().home.as_ref().is_some_and(|home| home.read_only)
     }
@@ -213,7 +213,7 @@ impl Store {
     /// Writes the whole store to its file, which is replaced in one step. With a log this is what
     /// [`compact`](Self::compact) does.
     ///
-    /// Fails with [`Error::NoFile`](crate::Error::NoFile) if the store is in memory alone; for that there is
+    /// Fails with [`Error::NoFile`](crate::Error::NoFile) if the store is only in memory; for that there is
     /// [`save_as`](Self::save_as).
     pub fn save(&self) -> Result<()> {
         self.compact()

@@ -124,7 +124,7 @@ fn check_not_empty(file: &dyn File) -> Result<()> {
     if file.len()? == 0 {
         // The first save makes such a file, and puts what it wrote in its place at its end.
         return Err(
-            io::Error::new(io::ErrorKind::NotFound, "it is empty: nothing was ever saved there").into()
+            io::Error::new(io::ErrorKind::NotFound, "it is empty: nothing was ever saved to it").into()
         );
     }
     Ok(())

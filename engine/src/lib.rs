@@ -441,7 +441,7 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Self::Conflict { runs } => {
-                write!(f, "what the transaction read was changed by others, in {runs} of {runs} runs")
+                write!(f, "others changed what the transaction read, in each of {runs} runs")
             }
             Self::ReadOnly { table } => {
                 write!(f, "table \"{table}\" belongs to a snapshot, which cannot be written to")

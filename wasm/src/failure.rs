@@ -126,7 +126,7 @@ impl Failure {
             ),
             Self::NoClock => tell(
                 "TWINDEX_NO_CLOCK",
-                format_args!("pairs are to expire, and twindex_set_time was not called before"),
+                format_args!("a time to live needs a clock: call twindex_set_time first"),
             ),
             Self::Lacks { of } => tell("TWINDEX_TYPE", format_args!("a {of} has no such verb")),
             Self::Kind { handle, is, needs } => {
@@ -149,7 +149,7 @@ impl Failure {
             Self::NoMemory { bytes } => {
                 tell("TWINDEX_MEMORY_LIMIT", format_args!("the module got no memory for {bytes} bytes more"))
             }
-            Self::NoHandle => tell("TWINDEX_MEMORY_LIMIT", format_args!("every handle has been given")),
+            Self::NoHandle => tell("TWINDEX_MEMORY_LIMIT", format_args!("no handle is left")),
             Self::Figure { what, figure } if figure.is_nan() => {
                 tell("TWINDEX_RANGE", format_args!("{what} is NaN"))
             }
@@ -206,11 +206,11 @@ impl Refusal {
     /// Its code and its text.
     fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::ReadOnly => ("TWINDEX_READ_ONLY", "the store was opened for reading alone"),
+            Self::ReadOnly => ("TWINDEX_READ_ONLY", "the store was opened read-only"),
             Self::LogFailed => {
                 ("TWINDEX_LOG_FAILED", "writing to the store's file failed before: open it again")
             }
-            Self::NoFile => ("TWINDEX_TYPE", "this store is kept in no file"),
+            Self::NoFile => ("TWINDEX_TYPE", "this store has no file"),
         }
     }
 }

@@ -66,7 +66,7 @@ export class TwindexLevel extends AbstractLevel {
     this.#options = { durability, memoryLimit, table }
   }
 
-  /** The file; `undefined` in memory alone. */
+  /** The file; `undefined` in memory. */
   get location() {
     return this.#location
   }

@@ -341,7 +341,7 @@ test('a value that is refused is named by its class and its place', () => {
   const circle = { a: [] }
   circle.a.push(circle)
   for (const [table, value, message] of [
-    [json, { user: { born: new Date(0) } }, /JSON can say, not a Date at user\.born$/],
+    [json, { user: { born: new Date(0) } }, /JSON can encode, not a Date at user\.born$/],
     [json, [1, { 'a b': -0 }], /JSON has no number -0 at \[1\]\["a b"\]$/],
     [json, Promise.resolve(1), /not a Promise \(await it first\)$/],
     [json, circle, /at a\[0\], which contains itself$/],
@@ -351,9 +351,9 @@ test('a value that is refused is named by its class and its place', () => {
     [json, { m: '2026-11'.match(/(?<y>\d+)-/) }, /not an array with the property 'groups' at m$/],
     [pack, ['2026-11'.match(/-/)], /not an array with the property 'groups' at \[0\]$/],
     [pack, Object.assign([1], { [Symbol('s')]: 1 }), /not an array with the property Symbol\(s\)$/],
-    [own, Promise.resolve(1), /a value has no method "then", unlike a Promise \(await it first\)$/],
+    [own, Promise.resolve(1), /a value must not have a method "then", as has a Promise \(await it first\)$/],
     // biome-ignore lint/suspicious/noThenProperty: as those of other libraries
-    [own, { then() {} }, /unlike an object \(await it first\)$/],
+    [own, { then() {} }, /as has an object \(await it first\)$/],
   ]) {
     assert.throws(() => table.set('k', value), message)
     assert.throws(() => table.insertMany([['k', value]]), message)

@@ -38,6 +38,6 @@ pub(crate) fn ended(py: Python<'_>) -> PyErr {
 
 /// A use of a store in another process than the one that connected it.
 pub(crate) fn forked(py: Python<'_>) -> PyErr {
-    let message = "the store belongs to the process that this one was forked from; connect in this process";
+    let message = "the store belongs to the parent process, before the fork: connect again in this process";
     made(py, "TWINDEX_FORKED", message, None)
 }

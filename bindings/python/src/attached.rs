@@ -41,7 +41,7 @@ mod lock {
                     self.0.set(false);
                 }
             }
-            assert!(!self.busy.replace(true), "an iterator was used while it was being used");
+            assert!(!self.busy.replace(true), "two calls used an iterator at the same time");
             let _end = Busy(&self.busy);
             // SAFETY: nobody else has come past `busy`.
             body(unsafe { &mut *self.data.get() })

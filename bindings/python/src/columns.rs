@@ -47,7 +47,9 @@ impl Kind {
 /// The kinds of a table's columns.
 pub(crate) fn kinds(codecs: &Codecs) -> Result<(Kind, Kind)> {
     let none = |of: &str, name: &str| {
-        error::misuse(format!("{of} of the codec {name:?} have no type of Arrow: see them as \"bytes\""))
+        error::misuse(format!(
+            "{of} of the codec {name:?} have no type of Arrow: open the table with \"bytes\""
+        ))
     };
     let keys = match &codecs.keys {
         KeyCodec::Bytes => Kind::Bytes,

@@ -214,11 +214,11 @@ ends! {
     forked: "TWINDEX_FORKED", "the store belongs to the process that this one was forked from; \
                                make or open a store in this process, or start processes by \"spawn\"";
     /// A use of a batch after its end.
-    ended: "TWINDEX_CLOSED", "the batch has ended: it was committed or given up";
+    ended: "TWINDEX_CLOSED", "the batch has ended: it was committed or dropped";
     /// A use of a snapshot, or of its tables, after its end.
     snapshot_ended: "TWINDEX_ENDED", "the snapshot has ended: it was closed";
     /// A use of a transaction, or of its tables, after its end.
-    transaction_ended: "TWINDEX_ENDED", "the transaction has ended: it was committed or given up";
+    transaction_ended: "TWINDEX_ENDED", "the transaction has ended: it was committed or dropped";
 }
 
 /// An integer of more than 64 bits.
@@ -231,13 +231,13 @@ pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
 #[cold]
 pub(crate) fn unknown_codec(table: &str, of: &str, name: &str) -> Failure {
     let how = match name {
-        "pickle" | "object" => "which runs what it reads: name it where you trust who wrote it",
-        _ => "which is none of Twindex: name it, as a twindex.Codec",
+        "pickle" | "object" => "and reading it can run code: name it if you trust this file",
+        _ => "which Twindex does not have: pass a twindex.Codec of that name",
     };
     Failure::from(raised(
         "TWINDEX_WRONG_CODEC",
         format!(
-            "the {of} of table {table:?} have the codec {name:?}, {how}, or \"bytes\" to see what is stored"
+            "the {of} of table {table:?} have the codec {name:?}, {how}, or name \"bytes\" to get the stored bytes"
         ),
     ))
 }

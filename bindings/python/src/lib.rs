@@ -97,6 +97,6 @@ fn check_interpreter() -> PyResult<()> {
         return Ok(());
     }
     Err(PyImportError::new_err(
-        "twindex works in the main interpreter alone, not in a sub-interpreter: use threads or processes",
+        "twindex works only in the main interpreter, not in a sub-interpreter: use threads or processes",
     ))
 }

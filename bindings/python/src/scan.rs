@@ -342,4 +342,4 @@ impl Scan {
     }
 }
 
-not_copied!(Scan, "a Scan cannot be pickled or copied; list(scan) keeps what comes of it");
+not_copied!(Scan, "a Scan cannot be pickled or copied; list(scan) copies its pairs");

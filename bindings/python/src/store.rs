@@ -479,7 +479,7 @@ impl Store {
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let Some(path) = self.path() else {
             return Err(error::misuse(
-                "a Store in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of one",
+                "a Store in memory cannot be pickled or copied; Store.load(store.dump()) is a copy of one",
             ));
         };
         let reopen = py.import("twindex._files")?.getattr("reopen")?;

@@ -105,7 +105,9 @@ def test_wrong_columns_are_named_and_nothing_of_their_batch_is_written() -> None
     for codecs in ({"keys": "tuple"}, {"values": "pickle"}, {"values": "msgpack"}):
         other = store.table(str(codecs), **codecs)
         for use in (other.to_arrow, lambda other=other: other.from_arrow(pa.table({"key": [], "value": []}))):
-            with pytest.raises(twindex.ArgumentTypeError, match='have no type of Arrow: see them as "bytes"'):
+            with pytest.raises(
+                twindex.ArgumentTypeError, match='have no type of Arrow: open the table with "bytes"'
+            ):
                 use()
     for size in (0, -1, 1 << 70):
         with pytest.raises(twindex.OptionError, match=f"batch_size is out of range: {size}"):

@@ -153,9 +153,9 @@ MISUSES: dict[type[twindex.Error | TypeError | IndexError], list[tuple[Callable[
         (lambda: OPEN("x", durability="sync"), '"sync"'),
     ],
     errors.NoFileError: [
-        (lambda: STORE.save(), "in memory alone"),
-        (lambda: STORE.refresh(), "in memory alone"),
-        (lambda: STORE.compact(), "in memory alone"),
+        (lambda: STORE.save(), "only in memory"),
+        (lambda: STORE.refresh(), "only in memory"),
+        (lambda: STORE.compact(), "only in memory"),
     ],
     errors.ForeignTableError: [
         (lambda: BATCH.delete(raw(), b""), '"t" belongs to another store'),

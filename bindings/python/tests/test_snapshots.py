@@ -91,7 +91,7 @@ def test_bad_arguments_are_named(store: twindex.Store) -> None:
         (twindex.WrongCodecError, '"int".*"json"', lambda it: it.table("hash", values="json")),
         (twindex.OptionError, "unknown codec", lambda it: it.table("hash", keys="text")),
         (twindex.WrongIndexError, "hash index", lambda it: it.table("hash").scan()),
-        (twindex.NoFileError, "in memory alone", lambda it: it.position),
+        (twindex.NoFileError, "only in memory", lambda it: it.position),
         (twindex.ArgumentTypeError, "path must be", lambda it: it.save(7)),
         (twindex.ArgumentTypeError, "cannot be pickled", copy.copy),
         (twindex.ArgumentTypeError, "cannot be pickled", lambda it: copy.copy(it.table("hash"))),

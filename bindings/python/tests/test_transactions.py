@@ -242,7 +242,7 @@ def test_use_after_its_end_is_an_error(store: twindex.Store, accounts: Accounts)
         lambda: mine.alter("ada", lambda _: 0),
     ]
     for use in uses:
-        with pytest.raises(twindex.EndedError, match="committed or given up") as raised:
+        with pytest.raises(twindex.EndedError, match="committed or dropped") as raised:
             use()
         assert raised.value.code == "TWINDEX_ENDED"
     tx.close()

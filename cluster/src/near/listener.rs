@@ -173,7 +173,7 @@ async fn listen_to_partitions(
         match answer {
             Value::Push { kind: PushKind::SSubscribe, .. } => near.begin_channel(server, channel),
             // Its slot is elsewhere by now, or will be asked for again.
-            other => log::info!("{} tells nothing on a channel: {other:?}", server.text()),
+            other => log::info!("{} sends nothing on a channel: {other:?}", server.text()),
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use twindex_durable::{Error, Store, Table};
 
 use crate::common::{ALL, Pairs, open, pairs_of};
 
-/// A store in memory alone, and one with each durability.
+/// A store in memory, and one with each durability.
 fn stores() -> (TempDir, Vec<(String, Store, Option<PathBuf>)>) {
     let folder = tempdir().expect("a folder for temporary files");
     let mut all = vec![("in memory".to_owned(), Store::new(), None)];

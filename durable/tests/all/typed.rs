@@ -193,7 +193,7 @@ fn what_cannot_be_read_is_an_error_that_names_it_and_stays() -> Result<()> {
             .pop_first()
             .unwrap_err()
             .to_string()
-            .ends_with("codec \"int\": 300 is no integer of the type u8")
+            .ends_with("codec \"int\": 300 does not fit into the type u8")
     );
     assert_eq!(years.upsert(1, u64::MAX).unwrap_err().code(), "TWINDEX_OVERFLOW");
     Ok(())

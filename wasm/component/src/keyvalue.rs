@@ -44,7 +44,7 @@ impl store::Guest for Component {
         let table = buckets().table(&identifier, IndexKind::Sorted)?;
         if values_that_expire(table.codecs().1).is_some() {
             return Err(Error::Other(
-                "the pairs of this table expire, which this component does not do".into(),
+                "the pairs of this table expire, which this component does not support".into(),
             ));
         }
         Ok(store::Bucket::new(Bucket(table)))

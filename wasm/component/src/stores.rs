@@ -191,7 +191,7 @@ impl GuestSnapshot for Snapshot {
 /// A table, unless its pairs expire: what this component wrote would have no deadline.
 fn plain(table: twindex::Table) -> Result<stores::Table> {
     if values_that_expire(table.codecs().1).is_some() {
-        let message = "the pairs of this table expire, which this component does not do";
+        let message = "the pairs of this table expire, which this component does not support";
         return Err(Error { code: "TWINDEX_NOT_SUPPORTED".into(), message: message.into() });
     }
     Ok(stores::Table::new(Table(table)))

@@ -43,15 +43,15 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchStore(name) => {
-                write!(f, "the host gave this guest no bucket \"{}\"", name.escape_debug())
+                write!(f, "this guest has no bucket \"{}\"", name.escape_debug())
             }
             Self::ReadOnly => write!(f, "the host made this bucket read-only"),
             Self::Quota(what, limit) => {
-                write!(f, "the bucket may have {limit} {what}, and this write would pass that")
+                write!(f, "the bucket may have at most {limit} {what}, which this write would pass")
             }
             Self::Handles(limit) => write!(f, "{limit} handles are open, and no more are allowed: drop some"),
             Self::Answer(limit) => {
-                write!(f, "the answer would have more than {limit} bytes: ask for fewer pairs")
+                write!(f, "the answer would have more than {limit} bytes: read fewer pairs")
             }
             Self::Cursor => {
                 write!(f, "this cursor is not from this bucket, or is too old: list the keys from the start")

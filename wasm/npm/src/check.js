@@ -20,7 +20,7 @@ const decoder = new TextDecoder()
 /** Fails where the module is one without files. Has the other do all that it can. */
 export function checkFiles(core) {
   if (core.exports.twindex_file === undefined)
-    throw makeError('TWINDEX_NOT_SUPPORTED', 'this module knows no files, see twindex.files.wasm')
+    throw makeError('TWINDEX_NOT_SUPPORTED', 'this module has no files: use twindex.files.wasm')
   Object.assign(core, { openTable, openWatch })
   hearersOf(core)
 }

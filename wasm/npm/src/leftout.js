@@ -3,10 +3,7 @@
 import { makeError } from './shared/errors.js'
 
 export const leftOut = (what) =>
-  makeError(
-    'TWINDEX_NOT_SUPPORTED',
-    `${what} are left out here, which keeps pages small: import { load } from 'twindex-wasm/caches'`,
-  )
+  makeError('TWINDEX_NOT_SUPPORTED', `this module has no ${what}: import { load } from 'twindex-wasm/caches'`)
 
 const refuse = (what) => () => {
   throw leftOut(what)

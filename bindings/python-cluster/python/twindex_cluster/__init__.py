@@ -201,7 +201,7 @@ class Table(Verbs, MutableMapping):
     __hash__ = object.__hash__
 
     def __bool__(self):
-        msg = "whether a table in a cluster is empty is a question to its servers: use len(table) == 0"
+        msg = "a table in a cluster has no truth value, since its servers would have to count: use len(table) == 0"
         raise ArgumentTypeError(msg)
 
 

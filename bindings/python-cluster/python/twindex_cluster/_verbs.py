@@ -421,7 +421,7 @@ def span(what, seconds):
         try:
             checked = timedelta(seconds=seconds)
         except (OverflowError, ValueError):
-            msg = f"{what} is no time: {seconds!r} seconds"
+            msg = f"{what} is not a valid time: {seconds!r} seconds"
             raise OptionError(msg) from None
     else:
         msg = f"{what} must be a number of seconds or a timedelta, not {type(seconds).__name__}: {seconds!r}"

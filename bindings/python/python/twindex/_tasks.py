@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 V = TypeVar("V")
 
-CIRCLE = "a computation waits for itself: it asks for a value that is computed from its own"
+CIRCLE = "a computation waits for itself: it needs its own value"
 
 # How often a task looks whether the loop of the task that it waits for was closed, in seconds.
 _OFTEN = 0.5

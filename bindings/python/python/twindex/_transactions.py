@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # A transaction is run so often, as in every language.
 RUNS = 1000
-CONFLICT = f"what the transaction read was changed by others, in {RUNS} of {RUNS} runs"
+CONFLICT = f"others changed what the transaction read, in each of {RUNS} runs"
 
 NESTED = "a transaction of this store is running: write with it, or end it first"
 

@@ -151,7 +151,7 @@ class TtlError(Error, ValueError, code="TTL"):
 
 
 class CircleError(Error, RuntimeError, code="CIRCLE"):
-    """The computation of a cache's value waits for that very value."""
+    """The computation of a cache's value waits for the same value."""
 
 
 class EndedError(Error, ValueError, code="ENDED"):

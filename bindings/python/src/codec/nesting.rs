@@ -41,7 +41,7 @@ impl Nesting {
             return self.dict(deeper(depth)?, dict);
         }
         if value.is_instance_of::<PyTuple>() && !self.is_extension(value)? {
-            let message = "a tuple would come back as a list, so make it one";
+            let message = "a tuple would come back as a list: pass a list";
             return Err(error::misuse(format!("{message}: {}", shown(value))));
         }
         if self == Self::Msgpack
@@ -85,11 +85,11 @@ impl Nesting {
         }
         each_pair(&source, |key, value| {
             if self == Self::Json && !key.is_instance_of::<PyString>() {
-                let message = "the keys of a dict are str in JSON, where others would come back as str";
+                let message = "in JSON the keys of a dict must be str, since others would come back as str";
                 return Err(error::misuse(format!("{message}: {}", shown(&key))));
             }
             if key.is_instance_of::<PyList>() || key.is_instance_of::<PyDict>() {
-                let message = "a key would come back as a list or dict, which can be none";
+                let message = "a key would come back as a list or dict, which cannot be a key";
                 return Err(error::misuse(format!("{message}: {}", shown(&key))));
             }
             let builtin = (self.builtin_within(depth, &key)?, self.builtin_within(depth, &value)?);

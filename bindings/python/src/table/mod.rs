@@ -222,7 +222,7 @@ macro_rules! table {
                 let (py, table) = (slf.py(), slf.get());
                 if table.store.path().is_none() {
                     return Err(error::misuse(
-                        "a Table in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
+                        "a Table in memory cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
                     ));
                 }
                 let reopen = py.import("twindex._files")?.getattr("reopen_table")?;

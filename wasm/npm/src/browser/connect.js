@@ -808,10 +808,7 @@ export class ConnectedStore {
       const { isConflict } = await this.#submit({ steps })
       if (!isConflict) return result
     }
-    throw makeError(
-      'TWINDEX_CONFLICT',
-      `what the transaction read was changed by others, in ${RUNS} of ${RUNS} runs`,
-    )
+    throw makeError('TWINDEX_CONFLICT', `others changed what the transaction read, in each of ${RUNS} runs`)
   }
 
   get memory() {
@@ -893,7 +890,7 @@ export class ConnectedStore {
     const wasHolder = this.#role === 'holder'
     this.#role = 'aside'
     for (const request of this.#pending.splice(0))
-      this.#settle(request, this.#unknown('the page was put aside'))
+      this.#settle(request, this.#unknown('the page went into the back/forward cache'))
     this.#stop()
     Promise.resolve(wasHolder ? this.#copy.end() : undefined)
       .catch(() => {})

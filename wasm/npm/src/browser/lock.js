@@ -7,7 +7,7 @@ const closing = new Map()
 
 export function checkSecure() {
   if (globalThis.navigator?.locks !== undefined) return
-  throw makeError('TWINDEX_IO', 'a browser keeps stores for secure pages alone: https: or localhost')
+  throw makeError('TWINDEX_IO', 'only secure pages (https: or localhost) can have stores')
 }
 
 /** Takes the lead over a store, which one tab or worker has at a time and loses when it ends. */

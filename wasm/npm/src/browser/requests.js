@@ -26,7 +26,7 @@ const flagsOf = ({ codecs: { keys, values }, names }) => [keys.isBytes, values.i
 
 export function checkTable(name) {
   if (name !== REQUESTS) return
-  throw rangeError(`a table of the name ${REQUESTS} has what tabs and workers ask of each other`)
+  throw rangeError(`the table name ${REQUESTS} is reserved`)
 }
 
 /** Fails for a table whose pairs expire: tabs would not agree when. */

@@ -283,8 +283,7 @@ function keptClass(core) {
 
     /** Begins a new file, without what was replaced and deleted. */
     async compact() {
-      if (this.#file === undefined)
-        throw makeError('TWINDEX_READ_ONLY', 'the store was opened for reading alone')
+      if (this.#file === undefined) throw makeError('TWINDEX_READ_ONLY', 'the store was opened read-only')
       await this.#file.compact()
     }
 

@@ -354,7 +354,7 @@ function writeApp() {
 const app = writeApp()
 
 /** What only `check` and `recover` need. */
-const ON_DEMAND = 'this module knows no files'
+const ON_DEMAND = 'this module has no files'
 
 /** Fails where a page has loaded what it does not use. */
 async function checkLoaded(page) {
