@@ -182,7 +182,7 @@ export type ErrorCode =
   /** A bug in Twindex. */
   | 'TWINDEX_BUG'
 
-/** Any error but those of arguments, which are a `TypeError` or a `RangeError` with a `code`. */
+/** Any error except an argument error, which is a `TypeError` or a `RangeError` with a `code`. */
 export class TwindexError extends Error {
   constructor(code: ErrorCode, message: string)
   readonly name: 'TwindexError'
@@ -263,7 +263,7 @@ export interface Report {
   readonly torn: Place | undefined
 }
 
-/** Options for reading a file that may come from a stranger. */
+/** Options for reading a file that you may not trust. */
 export interface CheckOptions {
   /**
    * The most bytes of memory that the contents may take; more is `TWINDEX_MEMORY_LIMIT`. By default 256 MiB, or
@@ -574,7 +574,7 @@ export class Snapshot {
   readonly position: string
   /** Whether it or its store was closed. */
   readonly closed: boolean
-  /** Frees the memory kept for it. Every later use of it, its tables, cursors and iterators is `TWINDEX_ENDED`. */
+  /** Frees its memory. Every later use of it, its tables, cursors and iterators is `TWINDEX_ENDED`. */
   close(): void
   [Symbol.dispose](): void
 }
@@ -734,8 +734,8 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
    */
   fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
   /**
-   * The same with the function of this call. A computation that waits for its own key fails with `TWINDEX_CIRCLE`; in `twindex-wasm`
-   * it waits for ever if it asks after its first `await`.
+   * The same with the function of this call. A computation that waits for its own key fails with `TWINDEX_CIRCLE`; in `twindex-wasm` it
+   * waits for ever if it does so after its first `await`.
    */
   getOrCompute(
     key: Input<K>,

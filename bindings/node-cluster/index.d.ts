@@ -74,7 +74,7 @@ export interface ConnectOptions {
   replicas?: number
   /**
    * Addresses in place of those that servers announce, as with Docker or NAT:
-   * `{ '172.17.0.2:6379': 'localhost:7000' }`. A host alone stands for all its ports.
+   * `{ '172.17.0.2:6379': 'localhost:7000' }`. A host without a port stands for all its ports.
    */
   addresses?: Record<string, string>
   /** The authority to trust in place of the system's, as PEM. */

@@ -146,7 +146,7 @@ export function recoverSync(path: string | URL, target: string | URL, options?: 
 export interface ChangesOptions {
   /** Only the changes of these tables, with the codecs of these handles. */
   tables?: Iterable<AnyTable> | undefined
-  /** Keys and values as bytes, whatever the tables' codecs. */
+  /** Keys and values as bytes, without decoding. */
   raw?: boolean | undefined
   /** Ends the iteration once it aborts: a call that waits then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
@@ -224,7 +224,7 @@ export interface Stats {
   pairs: number
   /** Bytes in memory. */
   memory: number
-  /** Of all threads: open snapshots, the bytes kept for them, and transactions that have not ended. */
+  /** Of all threads: open snapshots, the bytes that they need, and transactions that have not ended. */
   snapshots: number
   keptBytes: number
   transactions: number
@@ -324,7 +324,7 @@ export class Store {
   save(path?: string | URL | undefined, options?: LaterOptions): Promise<void>
   saveSync(path?: string | URL | undefined): void
 
-  /** Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also does it by itself. */
+  /** Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also compacts on its own. */
   compact(options?: LaterOptions): Promise<void>
   compactSync(): void
 

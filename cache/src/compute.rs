@@ -273,14 +273,14 @@ impl Lead {
         &self.key
     }
 
-    /// Whether the cache would keep the value: the key was not written or removed since the computation began.
+    /// Whether the cache would store the value: the key was not written or removed since the computation began.
     pub fn stands(&self) -> bool {
         let flight = &self.flight;
         let state = lock(&self.cache.inner.state);
         state.flight(&self.key).is_some_and(|other| Arc::ptr_eq(other, flight))
     }
 
-    /// Ends the computation with a value. All that wait get it. Returns whether the cache keeps it: not if the key was written
+    /// Ends the computation with a value. All that wait get it. Returns whether the cache stored it: not if the key was written
     /// or removed since the computation began, or if there is no room.
     ///
     /// `ttl` is how long it lives: `None` is the cache's time to live, [`Duration::MAX`] for ever. If the time or the value
@@ -292,7 +292,7 @@ impl Lead {
         Ok(self.land(Outcome::Value(value.into()), |writer| writer.upsert(&key, hash, value, ttl)))
     }
 
-    /// Ends the computation with an error. All that wait get it, and nothing is kept.
+    /// Ends the computation with an error. All that wait get it, and nothing is cached.
     pub fn fail(mut self, error: Arc<dyn Any + Send + Sync>) {
         self.land(Outcome::Failed(error), |_| false);
     }
@@ -348,15 +348,15 @@ impl Drop for Lead {
 }
 
 impl Cache {
-    /// The value of a key. If it is absent, `compute` computes it, and it is kept for the cache's time to live.
+    /// The value of a key. If it is absent, `compute` computes it, and the cache stores it for its time to live.
     ///
-    /// One caller computes. Others that ask for the same key meanwhile wait, and get the same value or the same error. If `compute`
+    /// One caller computes. Others that need the same key meanwhile wait, and get the same value or the same error. If `compute`
     /// panics, one of them computes instead. If the key is written or removed meanwhile, or the cache cleared, the callers get
-    /// the computed value, but the cache does not keep it. The same holds for a value that is too large.
+    /// the computed value, but the cache does not store it. The same holds for a value that is too large.
     ///
     /// In a cache with [`stale_for`](crate::CacheOptions::stale_for), callers do not wait if they can have an expired value.
     ///
-    /// `compute` may ask for other keys. If a computation asks for a value that waits for its own, that is [`Error::Circle`].
+    /// `compute` may use other keys of the cache. If a computation needs a value that waits for its own, that is [`Error::Circle`].
     pub fn get_or_compute<V: AsRef<[u8]>, E: Send + Sync + 'static>(
         &self,
         key: impl AsRef<[u8]>,
@@ -432,7 +432,7 @@ impl Cache {
 
     /// The value of a key, or the duty to compute it, or something to wait with for another caller who computes it.
     ///
-    /// This is what [`get_or_compute`](Self::get_or_compute) is made of, for hosts that compute in ways of their own. If a wait
+    /// This is what [`get_or_compute`](Self::get_or_compute) is made of, for hosts with their own way to compute. If a wait
     /// ends with [`Outcome::Abandoned`], begin again.
     pub fn begin(&self, key: impl AsRef<[u8]>, leader: Leader) -> Result<Begun> {
         let key = key.as_ref();

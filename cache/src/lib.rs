@@ -2461,7 +2461,7 @@ impl Cache {
         (self.inner.age(record) != Age::Over).then(|| read(record.value()))
     }
 
-    /// Whether a key is there. It does not count as a use.
+    /// Whether a key is present. It does not count as a use.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.inner.read(key.as_ref(), false, |_| ()).is_some()
     }
@@ -2514,7 +2514,7 @@ impl Cache {
 
     // --- writing
 
-    /// Writes a pair, which lives for the cache's time to live. Returns whether the cache keeps it.
+    /// Writes a pair, which lives for the cache's time to live. Returns whether the cache stored it.
     ///
     /// It does not keep a pair that is too large for it, nor any pair while a reader holds all memory. Then everything, the old value
     /// too, is as it was.
@@ -2559,7 +2559,7 @@ impl Cache {
         self.insert_where(false, key.as_ref(), value.as_ref(), ttl)
     }
 
-    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`insert`](Self::insert).
+    /// Writes a pair if its key is present. Returns whether it was. `ttl` is as for [`insert`](Self::insert).
     pub fn replace(
         &self,
         key: impl AsRef<[u8]>,
@@ -2578,7 +2578,7 @@ impl Cache {
         })
     }
 
-    /// Writes pairs. Returns for each whether the cache keeps it. All lengths are checked before the first one is written.
+    /// Writes pairs. Returns for each whether the cache stored it. All lengths are checked before the first one is written.
     /// `ttl` is how long they live: `None` is the cache's time to live, [`Duration::MAX`] for ever.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
@@ -2649,7 +2649,7 @@ impl Cache {
         taken
     }
 
-    /// Gives a pair a new time to live: `None` is the cache's, [`Duration::MAX`] for ever. Returns whether it is there.
+    /// Gives a pair a new time to live: `None` is the cache's, [`Duration::MAX`] for ever. Returns whether it is present.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         let ttl = self.life(ttl)?;
         let key = key.as_ref();
@@ -2859,7 +2859,7 @@ impl Cache {
         self.walk_block(from, &mut |record, _| read(record.key(), record.value()))
     }
 
-    /// All pairs, in no order. A pair that is there all the time comes once; one that is written or removed meanwhile may come.
+    /// All pairs, in no order. A pair that is present throughout comes once; one that is written or removed meanwhile may come.
     pub fn iter(&self) -> Iter {
         Iter { cache: self.clone(), next: Some(0), pairs: Vec::new().into_iter() }
     }

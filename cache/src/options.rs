@@ -249,7 +249,7 @@ impl CacheOptions {
         Self { clock: Some(Arc::new(now)), ..self }
     }
 
-    /// Bytes that mean something to the host alone, such as the names of codecs. They are saved with the cache.
+    /// Bytes that mean something only to the host, such as the names of codecs. They are saved with the cache.
     pub fn label(self, label: impl Into<Arc<[u8]>>) -> Self {
         Self { label: label.into(), ..self }
     }
@@ -302,7 +302,7 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Pairs that were removed because their time was over.
     pub expirations: u64,
-    /// Writes that were not kept: the pair was too large, or a reader held all memory.
+    /// Writes that were rejected: the pair was too large, or a reader held all memory.
     pub rejected: u64,
     /// The pairs it holds. Expired ones count until they are removed.
     pub entries: usize,

@@ -6,7 +6,7 @@
 //! # async fn example() -> twindex_cluster::Result<()> {
 //! let store = connect("redis://localhost:7000").await?;
 //! let users = store.table("users", IndexKind::Hash).await?;
-//! users.insert("ada", "1815").await?; // true; false if the key is there, and nothing changes
+//! users.insert("ada", "1815").await?; // true; false if the key is present, and nothing changes
 //! assert_eq!(users.select("ada").await?.as_deref(), Some(b"1815".as_slice()));
 //! let log = store.table("log", IndexKind::Sorted).await?;
 //! let mut november = log.prefix("2026-11-")?;

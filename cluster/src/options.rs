@@ -100,7 +100,7 @@ impl Options {
         self
     }
 
-    /// Trusts this certificate authority, in PEM form, in place of those of the system.
+    /// Trusts this certificate authority, in PEM form, in place of the system's.
     #[must_use]
     pub fn tls_authority(mut self, pem: &[u8]) -> Self {
         self.tls.root_cert = Some(pem.to_vec());

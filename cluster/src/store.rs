@@ -61,7 +61,7 @@ impl Store {
         self.table_with(name, TableOptions::new(index)).await
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked.
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only an existing table if the options say so.
     pub async fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         self.shared.check_open()?;
         Ok(self.wrap(self.shared.catalogue.open(name, options).await?))

@@ -53,7 +53,7 @@ macro_rules! ends {
 
             /// Removes the pairs of a sorted table with keys in `range`. Returns how many.
             ///
-            /// It is no single step: other threads, and the file after a crash, may have some of the pairs and not the others. An error
+            /// It is not one step: other threads, and the file after a crash, may have some of the pairs and not the others. An error
             /// leaves the pairs that were not yet removed.
             pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
                 let (mut cursor, mut removed) = (self.cursor(range)?, 0);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// The target of all that this crate tells the program's logger through the `log` facade.
+/// The target of this crate's records in the program's logger, by the `log` facade.
 ///
 /// Each record has the file as the value of the key `path`, and as that of `event` one of:
 ///

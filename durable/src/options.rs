@@ -85,7 +85,7 @@ impl Options {
         self
     }
 
-    /// For reading alone: takes no lock, changes nothing, and sees the file as it is now. Others may write to
+    /// Read-only: takes no lock, changes nothing, and sees the file as it is now. Others may write to
     /// it meanwhile.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
@@ -118,7 +118,7 @@ impl Options {
         self
     }
 
-    /// Is told how far the loading has come, from one thread at a time.
+    /// Gets the progress of the loading, from one thread at a time.
     #[must_use]
     pub fn progress(mut self, progress: impl FnMut(Progress) + Send + 'static) -> Self {
         self.progress = Some(Box::new(progress));

@@ -48,7 +48,7 @@ pub struct Stats {
     pub pairs: u64,
     /// The bytes in memory.
     pub memory: usize,
-    /// Of these, the bytes that are kept for open snapshots alone.
+    /// Of these, the bytes that only open snapshots need.
     pub kept_bytes: usize,
     /// The open snapshots, a compaction's included.
     pub snapshots: usize,
@@ -111,7 +111,7 @@ impl Store {
         self.table_with(name, TableOptions::new(index))
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked: see
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only an existing table if the options say so: see
     /// [`twindex::Store::table_with`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         check_plain(name, &options)?;
@@ -171,8 +171,8 @@ impl Store {
         self.core().memory_limit()
     }
 
-    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. One that was opened
-    /// for reading alone may take half the limit and 1 MiB more, so that it can always follow a writer with the same limit.
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. One that was opened read-only
+    /// may take half the limit and 1 MiB more, so that it can always follow a writer with the same limit.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
         self.core().set_memory_limit(limit);
     }
@@ -363,8 +363,9 @@ fn is_same_file(one: &Path, two: &Path) -> bool {
 impl Options {
     /// Opens the store in the file at `path`.
     ///
-    /// Fails with [`Error::InUse`](crate::Error::InUse) if it is open for writing already, with [`Error::Damaged`](crate::Error::Damaged) if it holds
-    /// anything but what was written, and with [`Error::Io`](crate::Error::Io). What a power cut left unfinished is no damage:
+    /// Fails with [`Error::InUse`](crate::Error::InUse) if it is open for writing already, with
+    /// [`Error::Damaged`](crate::Error::Damaged) if it holds
+    /// anything but what was written, and with [`Error::Io`](crate::Error::Io). An incomplete end that a power cut left is not damage:
     /// see [`Store::torn`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         let handle = Handle(Core::open(path.as_ref(), self)?);

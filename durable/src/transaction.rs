@@ -171,7 +171,7 @@ impl Transaction {
         Ok(self.begun.0.0.between_refreshes(|_| self.engine.select(table.in_memory(), key))?)
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         self.touch(table, &[], &[])?;
         Ok(self.begun.0.0.between_refreshes(|_| self.engine.contains(table.in_memory(), key))?)

@@ -312,7 +312,7 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
         self.table.select_with(key, |value| place.read_value::<V>(key, value))?.transpose()
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&self, key: K::Borrowed<'_>) -> Result<bool> {
         let key = self.place().key::<K>(key)?;
         Ok(self.table.select_with(key.as_ref(), |_| ())?.is_some())
@@ -333,7 +333,7 @@ impl<K: Key, V: Value, T: Reads> TypedTable<K, V, T> {
         values.into_iter().collect()
     }
 
-    /// Whether each key is there.
+    /// Whether each key is present.
     pub fn contains_many<'k>(&self, keys: impl IntoIterator<Item = K::Borrowed<'k>>) -> Result<Vec<bool>> {
         let keys = self.place().keys::<K>(keys)?;
         let mut found = vec![false; keys.len()];
@@ -704,7 +704,7 @@ impl<K: Key, V: Value> TypedWrites<'_, K, V, Transaction> {
         value.map(|value| place.read_value::<V>(key.as_ref(), &value)).transpose()
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&mut self, key: K::Borrowed<'_>) -> Result<bool> {
         self.writes.contains(&self.table.table, self.table.place().key::<K>(key)?)
     }
@@ -794,7 +794,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         self.cache.peek_with(&key, read).transpose()
     }
 
-    /// Whether a key is there. It does not count as a use.
+    /// Whether a key is present. It does not count as a use.
     pub fn contains(&self, key: K::Borrowed<'_>) -> Result<bool> {
         Ok(self.cache.contains(Place::Cache.key::<K>(key)?))
     }
@@ -818,7 +818,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         values.into_iter().collect()
     }
 
-    /// Writes a pair, which lives for the cache's time to live. Returns whether the cache keeps it.
+    /// Writes a pair, which lives for the cache's time to live. Returns whether the cache stored it.
     pub fn upsert(&self, key: K::Borrowed<'_>, value: V::Borrowed<'_>) -> Result<bool> {
         let (key, value) = Place::Cache.pair::<K, V>(key, value)?;
         Ok(self.cache.upsert(key, value)?)
@@ -841,7 +841,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         Ok(self.cache.insert(key, value, ttl)?)
     }
 
-    /// Writes a pair if its key is there. Returns whether it was. `ttl` is as for [`upsert_many`](Self::upsert_many).
+    /// Writes a pair if its key is present. Returns whether it was. `ttl` is as for [`upsert_many`](Self::upsert_many).
     pub fn replace(
         &self,
         key: K::Borrowed<'_>,
@@ -852,7 +852,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         Ok(self.cache.replace(key, value, ttl)?)
     }
 
-    /// Writes pairs. Returns for each whether the cache keeps it. `ttl` is how long they live: `None` is the cache's time to live.
+    /// Writes pairs. Returns for each whether the cache stored it. `ttl` is how long they live: `None` is the cache's time to live.
     pub fn upsert_many<'k, 'v>(
         &self,
         pairs: impl IntoIterator<Item = (K::Borrowed<'k>, V::Borrowed<'v>)>,
@@ -873,7 +873,7 @@ impl<K: Key, V: Value> TypedCache<K, V> {
         value.map(|value| Place::Cache.read_value::<V>(key.as_ref(), &value)).transpose()
     }
 
-    /// Gives a pair a new time to live: `None` is the cache's, [`Duration::MAX`] for ever. Returns whether it is there.
+    /// Gives a pair a new time to live: `None` is the cache's, [`Duration::MAX`] for ever. Returns whether it is present.
     pub fn touch(&self, key: K::Borrowed<'_>, ttl: Option<Duration>) -> Result<bool> {
         Ok(self.cache.touch(Place::Cache.key::<K>(key)?, ttl)?)
     }

@@ -62,7 +62,7 @@ macro_rules! read_verbs {
             Ok(self.open()?.select_with(key, read))
         }
 
-        /// Whether the key is there.
+        /// Whether the key is present.
         pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
             Ok(self.open()?.contains(key))
         }
@@ -77,7 +77,7 @@ macro_rules! read_verbs {
             Ok(())
         }
 
-        /// Whether each key is there.
+        /// Whether each key is present.
         pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
             Ok(self.open()?.contains_many(keys))
         }

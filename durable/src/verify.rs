@@ -13,7 +13,7 @@ use crate::lock::Make;
 use crate::paths::resolve;
 use crate::whole::{on_disk, save_snapshot};
 
-/// What [`recover`] saved.
+/// The result of [`recover`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -31,9 +31,9 @@ const LIMIT_PER_BYTE: u64 = 32;
 
 /// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
 ///
-/// Fails with [`Error::Damaged`] if the file is no store's at all; any other damage is in the report. A file that needs
+/// Fails with [`Error::Damaged`] if the file is not a store; any other damage is in the report. A file that needs
 /// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
-/// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
+/// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may not be trusted. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
     let path = &resolve(path.as_ref());
     check_in(path, default_limit(path), progress)

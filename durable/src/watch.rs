@@ -18,7 +18,7 @@ use twindex_format::{Operation, Operations, TableInfo};
 use crate::change::{Effect, TableChange, shown};
 use crate::memory::copied;
 
-/// How much a watch keeps that was not read yet.
+/// The limits of a watch: the unread changes that it holds.
 ///
 /// ```
 /// # let store = twindex_durable::Store::new();
@@ -61,7 +61,7 @@ impl WatchOptions {
     }
 }
 
-/// What a watch gives.
+/// A change that a watch returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// A change.

@@ -29,7 +29,7 @@
 //! | [`replace`](Table::replace) | present | whether it took effect |
 //! | [`upsert`](Table::upsert) | either | |
 //! | [`delete`](Table::delete) | present | whether it took effect |
-//! | [`select`](Table::select), [`contains`](Table::contains) | | the value, or whether it is there |
+//! | [`select`](Table::select), [`contains`](Table::contains) | | the value, or whether it is present |
 //! | [`take`](Table::take), [`pop_first`](Table::pop_first), [`pop_last`](Table::pop_last) | present | the pair that it removed |
 //! | [`get_or_insert_with`](Table::get_or_insert_with) | absent | the value, found or new |
 //! | [`delete_range`](Table::delete_range), [`delete_prefix`](Table::delete_prefix), [`retain`](Table::retain) | | how many pairs it removed |
@@ -1898,7 +1898,7 @@ impl<'v> Body<'v> {
     }
 }
 
-/// A value that never changes, whatever becomes of its pair. See [`Table::select_shared`].
+/// A value that never changes, even if its pair does. See [`Table::select_shared`].
 pub struct Value(Kept);
 
 enum Kept {
@@ -7675,7 +7675,7 @@ impl<'n> TableOptions<'n> {
         Self { values: (name, false), ..self }
     }
 
-    /// Names the codec that the keys of a new table get. A table that is there keeps its own.
+    /// Names the codec of the keys of a new table. An existing table keeps its own.
     #[must_use]
     pub fn keys_if_new(self, name: &'n str) -> Self {
         Self { keys: (name, true), ..self }
@@ -7776,7 +7776,7 @@ impl Store {
         self.table_with(name, TableOptions::new(index))
     }
 
-    /// As [`table`](Self::table), with the codecs of its keys and values, and only if it is there if so asked.
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only an existing table if the options say so.
     ///
     /// Also fails with [`Error::WrongCodec`] if the table has another codec than the one named, and with [`Error::NoTable`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
@@ -7822,7 +7822,7 @@ impl Store {
         })
     }
 
-    /// The bytes that the store holds: tables and their names, pairs, indexes and free space kept for reuse.
+    /// The bytes that the store holds: tables and their names, pairs, indexes, and free space for reuse.
     ///
     /// A table uses the memory of deleted and replaced pairs for others, and returns it once it is empty. So a table that has
     /// lost most of its pairs still keeps its memory; if it is dumped and loaded again it has what it needs. Values that grow
@@ -7868,7 +7868,7 @@ impl fmt::Debug for Store {
 // Table
 // ---------------------------------------------------------------------------------------------------
 
-/// What [`Table::alter`] does with a pair.
+/// The change that [`Table::alter`] makes to a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<V = Vec<u8>> {
     /// Leaves it as it is.
@@ -8119,7 +8119,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// The bytes that this table's pairs hold, its index and free space kept for reuse: none before its first pair. A table that
+    /// The bytes that this table's pairs hold, its index, and free space for reuse: none before its first pair. A table that
     /// has become empty keeps up to 64 KiB.
     pub fn memory(&self) -> usize {
         with_index!(self.inner.pairs, index => {
@@ -8273,7 +8273,7 @@ impl Table {
 
     /// Removes the pairs of a sorted table with keys in `range`. Returns how many.
     ///
-    /// It is no single step: other threads may see some of the pairs gone and others not. Pairs that they write meanwhile may
+    /// It is not one step: other threads may see some of the pairs gone and others not. Pairs that they write meanwhile may
     /// stay. An error leaves the pairs that were not yet removed.
     pub fn delete_range(&self, range: impl KeyRange) -> Result<usize> {
         let mut cursor = self.cursor(range)?;
@@ -8525,7 +8525,7 @@ impl Table {
         Ok(results)
     }
 
-    /// Writes each pair that `wants` accepts, and adds to `took` whether it did. `wants` is shown the pair's position and,
+    /// Writes each pair that `wants` accepts, and adds to `took` whether it did. `wants` gets the pair's position and,
     /// under the key's lock, the key's value. It is asked again if room had to be made first.
     ///
     /// If it fails, `took` says which pairs were written. Pairs beyond its end were not.
@@ -8750,7 +8750,7 @@ impl Table {
         Some(value?.keep(&self.inner.memory))
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.select_with(key, |_| ()).is_some()
     }
@@ -8764,7 +8764,7 @@ impl Table {
         with_index!(self.inner.pairs, index => index.get(&pinned).get_many(keys, read));
     }
 
-    /// Whether each key is there.
+    /// Whether each key is present.
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
         let mut found = vec![false; keys.len()];
         self.select_many(keys, |position, value| found[position] = value.is_some());
@@ -9412,13 +9412,13 @@ struct Moment {
     tables: Arc<BTreeMap<String, Table>>,
 }
 
-/// What [`Store::snapshot_stats`] returns.
+/// The result of [`Store::snapshot_stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotStats {
     /// The open snapshots.
     pub snapshots: usize,
-    /// The bytes that are kept for them alone, tables that were cleared or dropped among them. They count in [`Store::memory`].
+    /// The bytes that only they need, with those of tables that were cleared or dropped. They count in [`Store::memory`].
     pub kept_bytes: usize,
     /// The transactions that have begun and not ended.
     pub transactions: usize,
@@ -9448,7 +9448,7 @@ impl Store {
         })?
     }
 
-    /// The open snapshots, and the memory that they keep.
+    /// The open snapshots, and the memory that they hold.
     pub fn snapshot_stats(&self) -> SnapshotStats {
         let memory = &self.inner.memory;
         let snapshots = {
@@ -9979,7 +9979,7 @@ impl Transaction {
         Ok(self.look(table, key.as_ref())?.map(<[u8]>::to_vec))
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.look(table, key.as_ref())?.is_some())
     }
@@ -10431,7 +10431,7 @@ impl Cursor {
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
+    /// there were. `read` gets each pair as it was at some moment of the call, even if it writes to the table.
     pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(false, limit, |key, value| {
             read(key, value);
@@ -10440,7 +10440,7 @@ impl Cursor {
     }
 
     /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
+    /// there were. `read` gets each pair as it was at some moment of the call, even if it writes to the table.
     pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(true, limit, |key, value| {
             read(key, value);

@@ -24,7 +24,7 @@ pub struct Damage {
     pub what: &'static str,
 }
 
-/// What [`check`] found.
+/// The result of [`check`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -44,14 +44,14 @@ pub struct Report {
     pub operations: u64,
     /// The damaged places, in order.
     pub damage: Vec<Damage>,
-    /// What a power cut left unfinished: no damage.
+    /// The incomplete end that a power cut left. It is not damage.
     pub torn: Option<Torn>,
 }
 
 /// Reads a whole file. Verifies every checksum, and that the contents load within a limit of memory:
 /// [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an empty store.
 ///
-/// Fails with [`Error::Corrupt`] if the file is no store's at all; any other damage is in the report.
+/// Fails with [`Error::Corrupt`] if the file is not a store; any other damage is in the report.
 pub fn check(
     file: &dyn ReadAt,
     memory_limit: usize,

@@ -68,7 +68,7 @@ pub fn with_expiring_codec<T>(options: TableOptions<'_>, act: impl FnOnce(TableO
     act(if is_any { options.values_if_new(&stored) } else { options.values(&stored) })
 }
 
-/// An error that names the codecs of the values alone.
+/// An error that names only the codecs of the values.
 pub fn without_expiring_codec(error: Error) -> Error {
     let bare = |codec: String| values_that_expire(&codec).map(str::to_owned).unwrap_or(codec);
     match error {

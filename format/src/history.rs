@@ -270,7 +270,7 @@ impl LogCursor {
     }
 }
 
-/// A file whose last changes another one is to keep, so that a feed continues in that one.
+/// A file whose last changes another file takes over, so that a feed continues there.
 #[expect(missing_debug_implementations, reason = "a file has none")]
 pub struct History<'f> {
     /// The file.

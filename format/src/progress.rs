@@ -9,5 +9,5 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// Is told how far a load has come, from one thread at a time.
+/// Gets the progress of a load, from one thread at a time.
 pub type ProgressFn<'p> = dyn FnMut(Progress) + Send + 'p;

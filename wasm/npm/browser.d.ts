@@ -1,5 +1,5 @@
 /**
- * A store that a browser keeps, as a `.twx` file of the origin.
+ * A store in a browser, in the storage of the page's origin.
  *
  * ```js
  * import { open } from 'twindex-wasm/browser'
@@ -69,7 +69,7 @@ export interface KeptStore extends Store {
   readonly torn: Torn | undefined
   /** Puts all earlier writes on the disk. `closeSync` cannot wait for that in `indexeddb`; a later `close` reports the outcome. */
   flush(): Promise<void>
-  /** Rewrites the file without replaced and deleted pairs, while writes go on. The store also does it by itself. */
+  /** Rewrites the file without replaced and deleted pairs, while writes go on. The store also compacts on its own. */
   compact(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export interface KeptStore extends Store {
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
 
 export interface ConnectOptions extends Omit<KeepOptions, 'readOnly' | 'wait'> {
-  /** How many milliseconds a write waits for the tab or worker that has the file, and `connect` for one that answers. 30,000 by default. */
+  /** How many milliseconds a write, or `connect`, waits for the tab or worker that has the file. 30,000 by default. */
   timeout?: number | undefined
 }
 
@@ -149,7 +149,7 @@ export interface ConnectedStore {
  * when it goes, another takes over, and nothing that was acknowledged is lost.
  *
  * A write that no tab took in time is `TWINDEX_UNAVAILABLE` and was not done. One that was sent and not acknowledged is
- * `TWINDEX_UNKNOWN_OUTCOME`. A write that the disk has no room for is `TWINDEX_LOG_FAILED`; later ones are tried again. Another tab that
+ * `TWINDEX_UNKNOWN_OUTCOME`. A write that finds the disk full is `TWINDEX_LOG_FAILED`; later ones are tried again. Another tab that
  * has the store by `open`, or another version of this package, is `TWINDEX_IN_USE`.
  */
 export function connect(name: string, options?: ConnectOptions): Promise<ConnectedStore>

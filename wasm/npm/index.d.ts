@@ -114,7 +114,7 @@ export interface StoreStats {
   /** The bytes in memory. */
   memory: number
   snapshots: number
-  /** The bytes of these that are kept for snapshots. */
+  /** The bytes of these that snapshots need. */
   keptBytes: number
   /** Transactions that have not ended. */
   transactions: number

@@ -240,7 +240,7 @@ impl Changes {
         if self.source.is_foreign() { Err(error::forked()) } else { Ok(()) }
     }
 
-    /// The next batch that is there.
+    /// The next batch, if there is one.
     fn next_there<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         loop {
             self.check()?;

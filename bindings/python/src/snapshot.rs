@@ -217,7 +217,7 @@ impl Snapshot {
         Ok(wait_for(py, move || engine.save_as(&target))??)
     }
 
-    /// Ends the snapshot and frees the memory kept for it. Every later use of its tables, cursors and iterators raises
+    /// Ends the snapshot and frees its memory. Every later use of its tables, cursors and iterators raises
     /// `EndedError`. Closing it again does nothing.
     fn close(&self, py: Python<'_>) {
         if !self.store.is_foreign() {

@@ -168,7 +168,7 @@ impl Store {
         Ok(wait_for(py, move || store.engine().drop_table(&name.0))??)
     }
 
-    /// The bytes in memory: pairs, indexes and free space kept for reuse.
+    /// The bytes in memory: pairs, indexes, and free space for reuse.
     #[getter]
     fn memory(&self) -> Result<usize> {
         Ok(self.0.open()?.memory())
@@ -233,8 +233,8 @@ impl Store {
         Ok(wait_for(py, move || store.engine().flush())??)
     }
 
-    /// Rewrites the store's file without overwritten and deleted pairs, while reads and writes go on. The store also does it by
-    /// itself. `progress` is called with a `Progress` several times a second, and at the end.
+    /// Rewrites the store's file without overwritten and deleted pairs, while reads and writes go on. The store also compacts on its
+    /// own. `progress` is called with a `Progress` several times a second, and at the end.
     #[pyo3(signature = (*, progress=None))]
     fn compact(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> Result<()> {
         check_not_telling()?;
@@ -328,8 +328,8 @@ impl Store {
         Ok(wait_for(py, move || store.engine().refresh())??)
     }
 
-    /// Starts a thread that calls `refresh` every 1 to 32 ms. Its errors are in `stats()["follow_error"]`. In a child of a fork
-    /// open the store again, and call it there.
+    /// Starts a thread that calls `refresh` every 1 to 32 ms. Its errors are in `stats()["follow_error"]`. In a child of a fork open
+    /// the store again, and call this in the child.
     fn follow(&self, py: Python<'_>) -> Result<()> {
         let store = self.opened()?;
         Ok(wait_for(py, move || store.engine().follow())??)
@@ -475,7 +475,7 @@ impl Store {
         }
     }
 
-    /// A store in a file is pickled by its path, and opened there.
+    /// A pickle of a store in a file is its path, which unpickling opens.
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let Some(path) = self.path() else {
             return Err(error::misuse(

@@ -532,7 +532,7 @@ impl TransactionTable {
         self.scan_range(py, &Range::default(), Yields::Keys, false, None)
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     #[pyo3(signature = (key, /))]
     fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.read(key.py(), self.codecs.keys.encode(key)?.as_ref())?.is_some())

@@ -95,7 +95,7 @@ macro_rules! key_reads {
                 self.find(key)
             }
 
-            /// Whether each key is there.
+            /// Whether each key is present.
             #[pyo3(signature = (keys, /))]
             fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
                 let py = keys.py();

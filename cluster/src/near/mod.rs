@@ -1,7 +1,7 @@
 //! A cache in the process, kept true by the servers' invalidations.
 //!
 //! Every master says on a connection of its own which keys were written: of hash tables by `CLIENT TRACKING`, of sorted
-//! tables by the functions that write them, on a channel of each partition. These rules keep what is shown true:
+//! tables by the functions that write them, on a channel of each partition. These rules keep its answers true:
 //!
 //! 1. A read begins a computation of the cache before it asks the server. Everything that says the key was written removes the
 //!    key, and the cache then does not keep what was computed. So no answer that an invalidation overtook is kept.
@@ -32,15 +32,15 @@ use crate::topology::Address;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NearStats {
-    /// Reads that asked no server.
+    /// Reads from the cache.
     pub hits: u64,
-    /// Reads that asked one.
+    /// Reads from a server.
     pub misses: u64,
     /// Keys that the servers said were written.
     pub invalidations: u64,
     /// How often everything was forgotten, since a server could not be listened to any more or was emptied.
     pub emptied: u64,
-    /// How many pairs are kept.
+    /// The cached pairs.
     pub pairs: usize,
     /// How many bytes they take.
     pub bytes: usize,

@@ -39,8 +39,9 @@ use crate::watch::{Watch, WatchOptions};
 /// while the process runs. The deadline is in the file, in dumps, and reaches followers.
 ///
 /// `ttl` is how long the pair lives from this write on; `None` and [`Duration::MAX`] are for ever. Zero and more than
-/// [`MAX_TTL`](crate::MAX_TTL) are errors. [`alter`](Self::alter), [`increment`](Self::increment) and [`compare_and_swap`](Self::compare_and_swap) give it to a pair
-/// that they add. One that is there keeps its deadline.
+/// [`MAX_TTL`](crate::MAX_TTL) are errors. [`alter`](Self::alter), [`increment`](Self::increment) and
+/// [`compare_and_swap`](Self::compare_and_swap) give it to a pair
+/// that they add. An existing pair keeps its deadline.
 ///
 /// Expired pairs take memory until they are removed: a few by each write, more by the thread that syncs a log with `everysec`, and all
 /// by [`remove_expired`](Self::remove_expired). A removal is a `Delete` in the feed.
@@ -81,7 +82,8 @@ impl Store {
         self.expiring_table_with(name, TableOptions::new(index))
     }
 
-    /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only if it is there if so asked.
+    /// As [`expiring_table`](Self::expiring_table), with the codecs of its keys and values, and only an existing table if the
+    /// options say so.
     pub fn expiring_table_with(&self, name: &str, options: TableOptions<'_>) -> Result<ExpiringTable> {
         self.check_found(name, true)?;
         let (id, table) = as_stored(options, |stored| self.handle.table(name, stored))?;

@@ -113,7 +113,7 @@ impl ExpiringReads {
         self.select(key).map(Into::into)
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.select_with(key, |_| ()).is_some()
     }
@@ -137,7 +137,7 @@ impl ExpiringReads {
         });
     }
 
-    /// Whether each key is there.
+    /// Whether each key is present.
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
         let mut found = vec![false; keys.len()];
         self.select_many(keys, |position, value| found[position] = value.is_some());

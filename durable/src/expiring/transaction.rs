@@ -70,7 +70,7 @@ impl ExpiringPart<'_> {
         Ok(self.find(key.as_ref())?.map(|(_, value)| value))
     }
 
-    /// Whether the key is there.
+    /// Whether the key is present.
     pub fn contains(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.find(key.as_ref())?.is_some())
     }

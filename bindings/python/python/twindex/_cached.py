@@ -33,7 +33,7 @@ class CacheInfo(NamedTuple):
 
 
 class Cached(Protocol[P, R]):
-    """A function whose results are kept."""
+    """A function with cached results."""
 
     __name__: str
     __qualname__: str
@@ -144,7 +144,7 @@ class _Results(Generic[R]):
         self.cleared = (0, 0)
 
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The key for these arguments: the number of keywords tells those that are named."""
+        """The key for these arguments: the number of keywords says how many are named."""
         if not kwargs:
             return (0, *args, self.name) if self.name else (0, *args)
         named = [item for pair in sorted(kwargs.items()) for item in pair]

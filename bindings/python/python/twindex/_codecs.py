@@ -23,7 +23,7 @@ _TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle",
 
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
-    """A codec of your own: a name, a function that makes bytes of an object, and one that makes the object again.
+    """Your own codec: a name, a function that makes bytes of an object, and one that makes the object again.
 
     A table remembers the name. A program that opens it later, in any language, passes a codec of that name.
 

@@ -314,7 +314,7 @@ async def get_or_compute(
     """The key's value. If it is absent, calls the coroutine function `compute` and caches its result.
 
     Of all tasks and threads that miss the same key, one computes, and the others wait for it: see `Cache.get_or_compute`. It runs in
-    a task of its own, and goes on when a task that waits for it is cancelled.
+    its own task, and goes on when a task that waits for it is cancelled.
 
     >>> import asyncio, twindex, twindex.aio
     >>> async def main(cache):

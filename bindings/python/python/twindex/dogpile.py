@@ -1,6 +1,6 @@
 """A backend of dogpile.cache: `make_region().configure("twindex", arguments={"maxsize": 10_000})`.
 
-Importing this module registers it. Arguments are those of `twindex.Cache`, except its codecs.
+Importing this module registers it. It takes the arguments of `twindex.Cache`, except its codecs.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class WrongExpiryError(Error, TypeError, code="WRONG_EXPIRY"):
 
 
 class CodecNameError(Error, ValueError, code="CODEC_NAME"):
-    """The name of a codec of your own is empty, too long, or that of a codec of Twindex."""
+    """The name of your codec is empty, too long, or the name of a codec of Twindex."""
 
 
 class UnknownIndexError(Error, ValueError, code="UNKNOWN_INDEX"):
@@ -208,7 +208,7 @@ class PositionGoneError(Error, LookupError, code="POSITION_GONE"):
 
 
 class NoLogError(Error, ValueError, code="NO_LOG"):
-    """A use of positions or changes with durability "none": such a store keeps no log."""
+    """A use of positions or changes with durability "none": such a store has no log."""
 
 
 class NotAPositionError(Error, ValueError, code="NOT_A_POSITION"):

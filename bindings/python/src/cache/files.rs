@@ -120,7 +120,7 @@ impl Cache {
     /// Options replace the saved ones. A smaller cache evicts while it loads, and calls `on_evict`. Pairs that expired meanwhile are
     /// not loaded.
     ///
-    /// The default codecs are "object", as with `Cache()`: name those of any other cache. Reading objects can run any code, so
+    /// The default codecs are "object", as with `Cache()`: name the codecs of any other cache. Reading objects can run any code, so
     /// never load a file that somebody else may have written.
     ///
     /// A subclass returns an instance of itself, without calling its `__init__`.

@@ -163,7 +163,7 @@ macro_rules! table_reads {
                     if reverse { self.iterate_back(py, Yields::Values) } else { self.iterate(py, Yields::Values) }
                 }
 
-                /// Whether the key is there.
+                /// Whether the key is present.
                 #[pyo3(signature = (key, /))]
                 fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
                     Ok(self.reader()?.contains(self.codecs.keys.encode_sought(key)?))
@@ -171,8 +171,8 @@ macro_rules! table_reads {
 
                 /// A read-only `memoryview` of the value's bytes, or None if the key is absent.
                 ///
-                /// A value of more than about 4 KiB is not copied. Later writes and deletes do not change the view; it keeps the
-                /// value's memory in use.
+                /// A value of more than about 4 KiB is not copied. Later writes and deletes do not change the view; it holds the
+                /// value's memory.
                 #[pyo3(signature = (key, /))]
                 fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
                     let value = self.stored(self.codecs.keys.encode_sought(key)?.as_ref())?;
