@@ -149,7 +149,7 @@ export type ErrorCode =
   | 'TWINDEX_OVERFLOW'
   /** The bytes are not a whole, undamaged dump. */
   | 'TWINDEX_CORRUPT'
-  /** Reading or writing a file failed, or there is no storage here. */
+  /** Reading or writing a file failed, or this place has no storage. */
   | 'TWINDEX_IO'
   /** Another process, tab or worker has the file open for writing, or this one has it with another durability. */
   | 'TWINDEX_IN_USE'
@@ -223,7 +223,7 @@ export interface TableOptions<
   create?: boolean | undefined
 }
 
-/** A range of keys. Use `prefix` alone, or at most one of `gt` and `gte`, and one of `lt` and `lte`. */
+/** A range of keys. Use only `prefix`, or at most one of `gt` and `gte`, and one of `lt` and `lte`. */
 export interface RangeOptions<K extends KeyCodec = 'str'> {
   gt?: Input<K> | undefined
   gte?: Input<K> | undefined
@@ -425,7 +425,7 @@ interface Pairs<K extends KeyCodec, V extends ValueCodec> extends ReadPairs<K, V
 
   /**
    * Adds to the value, decimal text, and returns the sum. An absent key counts as 0. The stored sum is exact; returned as a number it
-   * is rounded past `Number.MAX_SAFE_INTEGER`, so pass a bigint there. A pair keeps its time to live.
+   * is rounded past `Number.MAX_SAFE_INTEGER`: pass a bigint for such sums. A pair keeps its time to live.
    */
   increment(key: Input<K>, by?: number): number
   increment(key: Input<K>, by: bigint): bigint
@@ -649,7 +649,7 @@ export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCode
   onEvict?: ((key: Output<K>, value: Output<V>, cause: EvictionCause) => void) | undefined
 }
 
-/** Why a pair was removed: for lack of room, or because it expired. */
+/** Why a pair was removed: the cache was full, or it expired. */
 export type EvictionCause = 'size' | 'expired'
 
 /** `options.ttl` is the time to live of the new value; the method may change it. */
@@ -678,7 +678,7 @@ export interface CacheStats {
   /** Look-ups that found a pair, and those that did not. `peek`, `has` and `ttl` do not count. */
   hits: number
   misses: number
-  /** Pairs written, evicted for lack of room, and expired. */
+  /** Pairs written, evicted because the cache was full, and expired. */
   writes: number
   evictions: number
   expirations: number

@@ -2453,7 +2453,7 @@ impl Cache {
         self.inner.read(key.as_ref(), false, |record| read(record.value()))
     }
 
-    /// Does the same also for a value that has expired, as long as [`CacheOptions::stale_for`] keeps it.
+    /// Does the same also for a value that has expired, for [`CacheOptions::stale_for`] after its expiry.
     pub fn peek_stale_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let key = key.as_ref();
         let _pinned = self.inner.domain.pin();
@@ -2516,7 +2516,7 @@ impl Cache {
 
     /// Writes a pair, which lives for the cache's time to live. Returns whether the cache stored it.
     ///
-    /// It does not keep a pair that is too large for it, nor any pair while a reader holds all memory. Then everything, the old value
+    /// It does not store a pair that is too large for it, nor any pair while a reader holds all memory. Then everything, the old value
     /// too, is as it was.
     pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.upsert_until(key.as_ref(), value.as_ref(), self.inner.ttl)

@@ -244,7 +244,7 @@ impl CacheOptions {
     }
 
     /// Gives the cache a clock: milliseconds since any time. Only WebAssembly without a system needs one. If the clock goes
-    /// back, the cache's time stands still and then goes on from there. Times from 2^62 on and panics are taken for faults and left out.
+    /// back, the cache's time stands still, and then goes on. Times from 2^62 on and panics are taken for faults and left out.
     pub fn clock(self, now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { clock: Some(Arc::new(now)), ..self }
     }
@@ -298,7 +298,7 @@ pub struct CacheStats {
     pub misses: u64,
     /// Pairs written.
     pub writes: u64,
-    /// Pairs that were evicted, because there was no room.
+    /// Pairs that were evicted because the cache was full.
     pub evictions: u64,
     /// Pairs that were removed because their time was over.
     pub expirations: u64,

@@ -211,7 +211,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes a cache of what [`save`](Self::save) has written, with the options that it had. For other options, or to see them
+    /// Makes a cache of the bytes of [`save`](Self::save), with the options that it had. For other options, or to see them
     /// first, use [`Saved`].
     pub fn load(from: impl Read) -> Result<Self> {
         let saved = Saved::read(from)?;
@@ -258,7 +258,7 @@ pub struct Saved<R> {
 }
 
 impl<R: Read> Saved<R> {
-    /// Reads what a cache was made with. If this is no saved cache, that is an error.
+    /// Reads the options of a saved cache. Any other content is an error.
     pub fn read(from: R) -> Result<Self> {
         let mut input = Input { from, offset: 0 };
         let mut head = [0; HEAD];
@@ -304,8 +304,8 @@ impl<R: Read> Saved<R> {
         &self.options.label
     }
 
-    /// Makes a cache with these options of the saved pairs. Those that have expired meanwhile are left out, those for which there is
-    /// no room, and without a clock those that would expire. If the bytes are not a whole saved cache and nothing else, that is an error.
+    /// Makes a cache with these options of the saved pairs. Those that have expired meanwhile are left out, those that do not fit, and
+    /// without a clock those that would expire. If the bytes are not a whole saved cache and nothing else, that is an error.
     ///
     /// Besides the cache it takes no more memory than a block: 64 KiB, or one pair that the cache may hold.
     ///

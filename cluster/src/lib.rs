@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! The verbs are those of the crate `twindex`, each with its `_many` form, and asynchronous; [`blocking`] has the same
+//! It has the verbs of the crate `twindex`, each with its `_many` form, and asynchronous; [`blocking`] has the same
 //! ones for programs without a runtime. Needs Redis 7 or later, or Valkey.
 
 #![forbid(unsafe_code)]

@@ -93,7 +93,7 @@ impl Options {
     }
 
     /// Reaches the servers that announce themselves as `announced` at `reached`, as behind Docker or NAT: each is
-    /// `host:port`, or a host alone for all its ports.
+    /// `host:port`, or a host without a port for all its ports.
     #[must_use]
     pub fn address(mut self, announced: &str, reached: &str) -> Self {
         Arc::make_mut(&mut self.addresses).insert(announced.into(), reached.into());

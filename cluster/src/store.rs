@@ -16,7 +16,7 @@ use crate::table::Table;
 
 /// Connects to the servers that a URL names, such as `redis://host:7000,other:7000`, with the default [`Options`].
 ///
-/// `rediss://` is TLS; `redis://user:password@host` logs in. One server of a cluster is enough, several are asked in turn.
+/// `rediss://` is TLS; `redis://user:password@host` logs in. One server of a cluster is enough, several are tried in turn.
 pub async fn connect(url: &str) -> Result<Store> {
     Options::new().connect(url).await
 }

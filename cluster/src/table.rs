@@ -24,7 +24,7 @@ use crate::{hash, sorted};
 
 /// A table in the cluster. Clones are handles of the same table.
 ///
-/// Its verbs are those of the crate `twindex`. A handle of a dropped table finds nothing, and its writes fail. A table dropped by
+/// It has the verbs of the crate `twindex`. A handle of a dropped table finds nothing, and its writes fail. A table dropped by
 /// another client is noticed within a second; writes until then are dropped with it. After idling a write notices it at once,
 /// and the first read may still find pairs that are not removed yet.
 ///
@@ -471,7 +471,7 @@ impl Table {
         Ok(keys.iter().map(read).map(|read| read.unwrap_or_else(|| absent.clone())).collect())
     }
 
-    /// The number of pairs. A sorted table asks its partitions; a hash table walks over all keys of all servers.
+    /// The number of pairs. A sorted table needs a command for each partition, a hash table a walk over all keys of all servers.
     pub async fn len(&self) -> Result<u64> {
         let Some(layout) = self.reading()? else { return Ok(0) };
         if self.is_hash() {

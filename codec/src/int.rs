@@ -1,4 +1,4 @@
-//! Integers as keys: eight bytes whose order is that of the numbers.
+//! Integers as keys: eight bytes that order as the numbers do.
 
 use crate::error::excerpt;
 use crate::{Error, Result};

@@ -8,7 +8,7 @@ use crate::error::excerpt;
 use crate::tuple::{self, Null, Pack, PackItems, Range, Unpack};
 use crate::{Error, Result, int};
 
-/// A type of keys: integers, text, bytes and tuples of them. Implement it for a codec of your own.
+/// A type of keys: integers, text, bytes and tuples of them. Implement it for your own codec.
 pub trait Key {
     /// The name of the codec, which a table remembers.
     const CODEC: &'static str;
@@ -27,8 +27,8 @@ pub trait Key {
     fn decode(key: &[u8]) -> Result<Self::Owned>;
 }
 
-/// A type of values: integers, text, bytes, and with the features `json` and `msgpack` whatever `serde` serializes. Implement it for a
-/// codec of your own.
+/// A type of values: integers, text, bytes, and with the features `json` and `msgpack` all types that `serde` serializes. Implement it
+/// for your own codec.
 pub trait Value {
     /// The name of the codec, which a table remembers.
     const CODEC: &'static str;

@@ -44,9 +44,8 @@ fn to_cache(error: twindex::Error) -> Error {
 
 /// The cache in the file at `path`, of which the beginning was read.
 ///
-/// Fails with [`Error::Io`] if the file cannot be read, and with [`Error::Corrupt`] if it does not begin as that of a
-/// cache does. An empty file counts as none ([`NotFound`](io::ErrorKind::NotFound)): a first save that is under way, or was
-/// cut short, leaves one.
+/// Fails with [`Error::Io`] if the file cannot be read, and with [`Error::Corrupt`] if it does not begin as a saved cache does. An
+/// empty file counts as none ([`NotFound`](io::ErrorKind::NotFound)): a first save that is under way, or was cut short, leaves one.
 pub fn read_cache(path: impl AsRef<Path>) -> Result<Saved<Box<dyn Read + Send>>> {
     Saved::read(read_file(path).map_err(to_cache)?)
 }
@@ -59,7 +58,7 @@ pub fn check_cache(path: impl AsRef<Path>) -> Result<u64> {
     WholeFile::open(path.as_ref()).map_err(to_cache)?.check_cache()
 }
 
-/// Whether the file at `path` begins as that of a cache does.
+/// Whether the file at `path` begins as a saved cache does.
 pub fn holds_cache(path: impl AsRef<Path>) -> Result<bool> {
     Ok(WholeFile::open(path.as_ref()).map_err(to_cache)?.is_cache()?)
 }

@@ -13,7 +13,7 @@ use crate::position::Position;
 /// A write that returns an error has changed nothing, with three exceptions: a `_many` form that met the memory
 /// limit, as in the engine; a write that met [`LogFailed`](Error::LogFailed), which may be in memory but is
 /// not promised to be on disk; and, where more than 64 threads write at the moment at which the disk becomes full, one whose
-/// [`Io`](Error::Io) says that the change is in memory and will be in the file once there is room.
+/// [`Io`](Error::Io) says that the change is in memory and will be in the file once there is free space.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -23,7 +23,7 @@ use crate::tail::{self, Look, Tail};
 /// So many bytes of changes are read ahead.
 const AHEAD: usize = 1 << 20;
 
-/// The changes of a store from a position on, in the order of its log: those that are there already, then those to come.
+/// The changes of a store from a position on, in the order of its log: the existing ones, then the new ones.
 ///
 /// It reads the file, so it works in any process, and needs none of the store's memory. As an iterator it ends where the
 /// log does now, and goes on when there is more; [`wait`](Self::wait) waits for more.
@@ -52,7 +52,7 @@ const AHEAD: usize = 1 << 20;
 ///             assert_eq!((&*change.table.name, key.as_slice(), value.as_slice()), ("users", &b"ada"[..], &b"1815"[..]));
 ///         }
 ///     }
-///     // To be kept with what was made of the changes.
+///     // Save it with the result of the changes.
 ///     let _ = batch.position.to_string();
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())

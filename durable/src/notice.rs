@@ -1,4 +1,4 @@
-//! What happens in the background, told to the program's logger.
+//! Background events, for the program's logger.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The target of this crate's records in the program's logger, by the `log` facade.
 ///
-/// Each record has the file as the value of the key `path`, and as that of `event` one of:
+/// Each record has the file as the value of the key `path`, and one of these events as the value of `event`:
 ///
 /// | event | level | what happened |
 /// |---|---|---|

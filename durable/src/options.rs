@@ -102,7 +102,7 @@ impl Options {
 
     /// The most bytes that the store may hold in memory. A write that would pass it is refused.
     ///
-    /// A file whose store kept within this limit always opens. Loaded pairs may take more memory than written ones, so up to half
+    /// A file whose store stayed within this limit always opens. Loaded pairs may take more memory than written ones, so up to half
     /// the limit and a mebibyte more are allowed; then writes that need memory are refused until the store holds less. A file that
     /// needs still more is refused.
     #[must_use]
@@ -111,7 +111,7 @@ impl Options {
         self
     }
 
-    /// Compacts the file when [`Store::compact`](crate::Store::compact) is called and not by itself.
+    /// Compacts the file when [`Store::compact`](crate::Store::compact) is called, not in the background.
     #[must_use]
     pub fn compact_by_hand(mut self, by_hand: bool) -> Self {
         self.compact_by_hand = by_hand;

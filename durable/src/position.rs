@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A place in the history of a store: behind one of its batches of changes.
+/// A place in the history of a store: after one of its batches of changes.
 ///
 /// It stays valid when the file is compacted, closed and opened again. As text, which [`Display`](fmt::Display) and
-/// [`FromStr`](std::str::FromStr) write and read, it can be kept anywhere, such as beside an index that is made from the changes.
+/// [`FromStr`](std::str::FromStr) write and read, it can be saved anywhere, such as beside an index that is made from the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position(pub(crate) twindex_format::Position);
 

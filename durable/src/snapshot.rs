@@ -21,7 +21,7 @@ use crate::whole::save_snapshot;
 /// [`Transaction`](crate::Transaction).
 ///
 /// A handle: clones are the same snapshot. Its tables, and cursors of them, go on when the store is closed. Until the last of them is
-/// gone the store keeps what writes replace.
+/// dropped the store keeps the values that writes replace.
 ///
 /// ```
 /// # use twindex_durable::{Store, twindex::IndexKind};

@@ -194,7 +194,7 @@ impl Store {
         self.core().home.as_ref().is_some_and(|home| home.read_only)
     }
 
-    /// What a power cut had left unfinished at the end of the log when the file was opened, and was cut off:
+    /// The incomplete end that a power cut had left in the log when the file was opened, and was cut off:
     /// changes that no call had promised yet.
     pub fn torn(&self) -> Option<Torn> {
         self.core().home.as_ref()?.torn
@@ -234,8 +234,8 @@ impl Store {
         twindex_format::Dump::dump(&self.core().engine, writer)
     }
 
-    /// Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also does it by
-    /// itself once the log has outgrown the dump, unless [`Options::compact_by_hand`] is set.
+    /// Rewrites the file without overwritten and deleted pairs, while reads and writes go on. The store also compacts on its own once
+    /// the log has outgrown the dump, unless [`Options::compact_by_hand`] is set.
     pub fn compact(&self) -> Result<()> {
         self.compact_and_tell(None)
     }
@@ -277,7 +277,7 @@ impl Store {
     /// In a [read-only](Options::read_only) store: reads the changes that another process has written since. Returns the
     /// number of batches, which is 0 in a store that is open for writing.
     ///
-    /// When it returns, no batch is there in part. While it runs, readers may see a part of one, as readers in the writer's
+    /// When it returns, every batch is whole. While it runs, readers may see a part of one, as readers in the writer's
     /// process may. Handles of tables go on working. A change may be seen before it is on disk.
     ///
     /// A compaction costs nothing, since the new file's log is read from the same place on. If the file was replaced by
@@ -290,7 +290,7 @@ impl Store {
     /// Starts a thread that refreshes the store, every millisecond while changes come, else every 32 ms. It ends with the
     /// store. Its errors are in [`Stats::follow_error`], and it tries again.
     ///
-    /// A child of fork has no such thread: call it there.
+    /// A child of fork has no such thread: call this in the child.
     pub fn follow(&self) -> Result<()> {
         follow_thread::start(self.core())
     }

@@ -224,8 +224,8 @@ impl Table {
     /// The changes that this process makes from now on to keys that begin with `prefix`, in the order in which each key changes; an
     /// empty prefix stands for all keys. A [`clear`](Self::clear) and a drop of the table reach every watch of it.
     ///
-    /// A batch or a transaction comes as a whole. What a write changed may be read before it is on disk. A follower's watch has
-    /// what its refreshes read. A write that is under way when this is called may come or not; it is in the table if it does not.
+    /// A batch or a transaction comes as a whole. You may get a change before it is on disk. A follower's watch has the changes that
+    /// its refreshes read. A write that is under way when this is called may come or not; it is in the table if it does not.
     ///
     /// The watch is a bounded queue that never holds up a writer. Changes that find it full are counted: [`Watched::Lost`](crate::Watched::Lost).
     /// Changes made to [`in_memory`](Self::in_memory), or through another [`Store`](crate::Store) that was made of the same engine, are

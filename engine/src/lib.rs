@@ -7629,7 +7629,7 @@ impl FromStr for IndexKind {
 /// The codec of bytes, which are read as they are stored.
 pub const BYTES: &str = "bytes";
 
-/// How [`Store::table_with`] opens a table, and what a new table is like.
+/// Options of [`Store::table_with`]: how it opens a table, and the properties of a new one.
 ///
 /// A codec says what the bytes of keys or values mean. The engine only remembers its name, so that every program and
 /// every language reads a table as it was written.
@@ -7741,8 +7741,8 @@ impl<'n> TableOptions<'n> {
 /// real-time scheduler, give the threads that write to one store the same priority: a waiting thread may otherwise keep its lock's
 /// holder off the processor for ever.
 ///
-/// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays held there. A store that
-/// the child makes works.
+/// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays locked in the child. A store
+/// that the child makes works.
 #[derive(Clone, Default)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -7825,7 +7825,7 @@ impl Store {
     /// The bytes that the store holds: tables and their names, pairs, indexes, and free space for reuse.
     ///
     /// A table uses the memory of deleted and replaced pairs for others, and returns it once it is empty. So a table that has
-    /// lost most of its pairs still keeps its memory; if it is dumped and loaded again it has what it needs. Values that grow
+    /// lost most of its pairs still keeps its memory; after a dump and a load it takes only the memory that it needs. Values that grow
     /// step by step leave gaps of their former sizes.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
@@ -7837,8 +7837,8 @@ impl Store {
         (limit != usize::MAX).then_some(limit)
     }
 
-    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. A write that finds no room may
-    /// wait some milliseconds for readers of what was replaced or deleted.
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. A write that finds no room may wait
+    /// some milliseconds for readers of replaced or deleted pairs.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
         self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
     }
@@ -7920,7 +7920,7 @@ impl Write {
         }
     }
 
-    /// Whether the verb takes effect, depending on whether the key is there.
+    /// Whether the verb takes effect, depending on whether the key is present.
     #[inline]
     pub const fn takes_effect(self, is_there: bool) -> bool {
         match self {
@@ -8757,8 +8757,8 @@ impl Table {
 
     /// Shows `read` every key's position in `keys` and its value, or `None` if it is absent. The positions come in order.
     ///
-    /// Look-ups overlap, so a value is one that the key had during the call. If `read` writes to the table, later values may
-    /// show that or not.
+    /// Look-ups overlap, so a value is one that the key had during the call. If `read` writes to the table, later values may include
+    /// that or not.
     pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
         let pinned = self.pin();
         with_index!(self.inner.pairs, index => index.get(&pinned).get_many(keys, read));
@@ -9386,7 +9386,7 @@ impl<T: Versioned> Shared<T> {
 /// All tables of a store as they were at one moment between writes.
 ///
 /// A handle: clones are the same snapshot, and threads share it. It stays as long as the last handle of it, of its tables, or of their
-/// cursors and iterators. Until then the store keeps what writes replace, which counts in [`Store::memory`].
+/// cursors and iterators. Until then the store keeps the values that writes replace. They count in [`Store::memory`].
 ///
 /// ```
 /// use twindex::{IndexKind, Store};
@@ -9473,7 +9473,7 @@ impl Store {
         epoch::own_writers(&self.inner.memory) > 0
     }
 
-    /// Runs `writes`. No snapshot is opened meanwhile, so each one shows all of its writes or none. Readers of the tables may see
+    /// Runs `writes`. No snapshot is opened meanwhile, so each one has all of its writes or none. Readers of the tables may see
     /// some of them earlier than others.
     pub fn atomically<T>(&self, writes: impl FnOnce() -> T) -> T {
         let memory = &self.inner.memory;
@@ -9743,8 +9743,8 @@ impl Store {
     /// Runs `run` and commits what it wrote. If something that it read was changed meanwhile, it is run again, up to a thousand
     /// times. Then this fails with [`Error::Conflict`].
     ///
-    /// An error of `run` ends the transaction, and nothing is written. `run` may block and may use the store as it likes; what
-    /// it does there without the transaction is not a part of it.
+    /// An error of `run` ends the transaction, and nothing is written. `run` may block, and may use the store freely. Writes outside
+    /// the transaction are not a part of it.
     ///
     /// ```
     /// use twindex::{Error, IndexKind, Store};
@@ -10430,8 +10430,8 @@ impl Cursor {
         done
     }
 
-    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were. `read` gets each pair as it was at some moment of the call, even if it writes to the table.
+    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, and passes each pair to `read`. Returns how many there were. `read`
+    /// gets each pair as it was at some moment of the call, even if it writes to the table.
     pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(false, limit, |key, value| {
             read(key, value);
@@ -10439,8 +10439,8 @@ impl Cursor {
         })
     }
 
-    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were. `read` gets each pair as it was at some moment of the call, even if it writes to the table.
+    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, and passes each pair to `read`. Returns how many there were.
+    /// `read` gets each pair as it was at some moment of the call, even if it writes to the table.
     pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(true, limit, |key, value| {
             read(key, value);

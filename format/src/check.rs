@@ -13,7 +13,7 @@ use crate::record::{HEADER_BYTES, Header, Kind, OUT_OF_PLACE, VERSION};
 use crate::source::ReadAt;
 use crate::varint::number;
 
-/// Bytes of a file that are not what was written there.
+/// Bytes of a file that differ from the written ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Their offset.

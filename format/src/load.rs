@@ -47,7 +47,7 @@ pub struct LogEnd {
 /// A thread takes records of at most so many bytes at once, or one that is larger.
 const RUN: usize = 1 << 20;
 
-/// The memory limit to load, follow or check a file with, where its store had this one.
+/// The memory limit with which to load, follow or check the file of a store with this limit.
 ///
 /// Pairs that are loaded together need not take the memory that they took when they were written one by one: a hash table may split
 /// at other places. Measured with limits from 64 KiB to 4 MiB, both indexes, values up to 3,000 bytes, keys in order and at random, in 1
@@ -78,9 +78,9 @@ pub fn load_into<T>(
     loaded.map_err(|error| name_limit(error, limit))
 }
 
-/// Loads a file into `store`, which is empty. `has_writer` tells whether another process may be writing to it.
+/// Loads a file into `store`, which is empty. `has_writer` says whether another process may be writing to it.
 ///
-/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) if the file is damaged. A torn end is no damage, and an empty file is
+/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) if the file is damaged. A torn end is not damage, and an empty file is
 /// an empty store. Use [`load_into`] for a store with a memory limit.
 pub fn open(
     file: &dyn ReadAt,

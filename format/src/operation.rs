@@ -34,8 +34,8 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where the log of a new file with this salt begins. The session does not tell the salt: people see positions, and who
-    /// knows the salt could write a value that looks like a record.
+    /// Where the log of a new file with this salt begins. The session does not reveal the salt: anyone who sees a position and knew the
+    /// salt could write a value that looks like a record.
     #[must_use]
     pub fn start(salt: u64) -> Self {
         Self { session: crc32(0, &salt.to_le_bytes()).into(), sequence: 0 }

@@ -68,11 +68,11 @@ declare module './src/shared/types.js' {
 export interface Twindex {
   readonly Store: typeof Store
   /**
-   * In browsers only from `twindex-wasm/caches`: a cache of `twindex-wasm` alone is `TWINDEX_NOT_SUPPORTED` there.
+   * In browsers only from `twindex-wasm/caches`: `twindex-wasm` has no caches, so this is `TWINDEX_NOT_SUPPORTED`.
    */
   readonly Cache: typeof Cache
   readonly Table: typeof Table
-  /** These two are in browsers only from `twindex-wasm/caches`, and in stores of `twindex-wasm/browser`. */
+  /** In browsers these two need `twindex-wasm/caches` or a store of `twindex-wasm/browser`. */
   readonly ExpiringTable: typeof ExpiringTable
   readonly Watch: typeof Watch
   readonly Cursor: typeof Cursor

@@ -20,7 +20,7 @@ pub(crate) type Evicted = Arc<Mutex<Output>>;
 pub(crate) struct Cached(pub(crate) Cache, pub(crate) Evicted);
 
 impl Cached {
-    /// Shows the value of a key, which counts as a use; whether the key is there.
+    /// Shows the value of a key, which counts as a use; whether the key is present.
     pub(crate) fn read(&self, key: &[u8], show: Show<'_>) -> Result<bool, Failed> {
         Ok(self.0.get_with(key, show).transpose()?.is_some())
     }

@@ -30,7 +30,7 @@ pub(crate) struct Expiring<'h> {
 }
 
 impl Expiring<'_> {
-    /// Shows the deadline and the value of a key; whether the key is there.
+    /// Shows the deadline and the value of a key; whether the key is present.
     fn find(self, key: &[u8], show: ShowPair<'_>) -> Result<bool, Failed> {
         self.expiry.exists();
         let mut is_there = false;

@@ -43,7 +43,7 @@ impl<'h> Pairs<'h> {
         if let Self::Expiring(table) = self { Ok(table) } else { lacks("table whose pairs do not expire") }
     }
 
-    /// Shows `show` the value of a key; whether the key is there.
+    /// Shows `show` the value of a key; whether the key is present.
     #[inline]
     pub(crate) fn read(
         self,

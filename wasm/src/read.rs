@@ -4,7 +4,7 @@ use twindex::Table;
 
 use crate::failure::Failed;
 
-/// Shows `read` the value of a key; whether the key is there.
+/// Shows `read` the value of a key; whether the key is present.
 #[inline]
 pub(crate) fn read(
     table: &Table,

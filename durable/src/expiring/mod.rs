@@ -1,6 +1,6 @@
 //! Tables whose pairs expire.
 //!
-//! The deadline of a pair is stored in front of its value, so all that keeps pairs keeps it too: the log, dumps, followers. One
+//! The deadline of a pair is stored in front of its value, so the log, dumps and followers have it too. One
 //! wrapper of a [`Table`] writes and hides it, and no other table knows of it.
 
 mod clock;

@@ -328,7 +328,7 @@ impl ExpiringCursor {
         done
     }
 
-    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`. Returns how many.
+    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, and passes each pair to `read`. Returns how many.
     pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(false, limit, |key, value| {
             read(key, value);
@@ -336,7 +336,7 @@ impl ExpiringCursor {
         })
     }
 
-    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`. Returns how many.
+    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, and passes each pair to `read`. Returns how many.
     pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
         self.steps(true, limit, |key, value| {
             read(key, value);

@@ -154,7 +154,7 @@ impl ExpiringPart<'_> {
     }
 
     /// Shows `change` the key's value, or `None` if it is absent, and does what it returns. Returns whether a pair was written or removed.
-    /// `ttl` is that of a pair that is added.
+    /// `ttl` is for a pair that this adds.
     pub fn alter(
         &mut self,
         key: impl AsRef<[u8]>,

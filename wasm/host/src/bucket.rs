@@ -1,4 +1,4 @@
-//! A bucket: a table, with what its guests may do to it.
+//! A bucket: a table, with the rights of its guests.
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

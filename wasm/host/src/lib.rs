@@ -35,7 +35,7 @@
 //!
 //! # What a guest can and cannot do
 //!
-//! Errors are those of the interface: `no-such-store` for a bucket that the host did not name, `access-denied` for a write to a
+//! Errors belong to the interface: `no-such-store` for a bucket that the host did not name, `access-denied` for a write to a
 //! [read-only](KeyValue::read_only) bucket, and otherwise `other`, whose text begins with a stable code such as
 //! `TWINDEX_MEMORY_LIMIT`. Nothing traps, with one exception: `select`, `contains`, `select-many` and `contains-many` of
 //! `twindex:engine` have no error, so a closed store or too large an answer ends the guest.

@@ -7,7 +7,7 @@ from ._twindex import _run_command_line
 
 
 def main() -> int:
-    """Runs the command that the arguments ask for; the exit code."""
+    """Runs the command of these arguments. Returns the exit code."""
     # The tool is not Python code, so Python cannot stop it with an exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):

@@ -23,7 +23,7 @@ _ALL = sys.maxsize
 
 
 class CacheInfo(NamedTuple):
-    """The result of `cache_info`: that of `functools.lru_cache`, and the capacity in bytes."""
+    """The result of `cache_info`: as in `functools.lru_cache`, with the capacity in bytes."""
 
     hits: int
     misses: int
@@ -94,8 +94,8 @@ def cached(
     >>> square.cache_clear()
 
     A result lives for `ttl` seconds. The limit is `capacity` in bytes, or `max_entries`, also called `maxsize`: 128 by default. As with
-    `functools.lru_cache`, `maxsize=None` keeps all. `time_to_idle` and `stale_for` are those of `twindex.Cache`. Of all threads or
-    tasks that miss the same result, one computes it and the others wait. Its exception reaches all of them and is not cached.
+    `functools.lru_cache`, `maxsize=None` sets no limit. `time_to_idle` and `stale_for` work as in `twindex.Cache`. If several threads
+    or tasks miss the same result, one computes it and the others wait. Its exception reaches all of them and is not cached.
 
     Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a result, as
     with `functools.lru_cache`; objects of your own classes are equal if their pickled state is. Each call returns a copy of the result,

@@ -1,4 +1,4 @@
-"""Codecs of a program's own."""
+"""Codecs that a program defines."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _AHEAD = 64
 class Store:
     """A store for asyncio: `open` makes one, `Store(store)` wraps a `twindex.Store`.
 
-    Its other members, such as `stats` and `snapshot`, are those of the plain store, which is `store.store`. Its tables are plain
+    Other members, such as `stats` and `snapshot`, work as in the plain store, which is `store.store`. Its tables are plain
     tables. With durability "always" a write waits for the disk: use `await asyncio.to_thread(users.upsert, "ada", "1815")`, or
     write in a `transaction`.
 
@@ -313,7 +313,7 @@ async def get_or_compute(
 ) -> V:
     """The key's value. If it is absent, calls the coroutine function `compute` and caches its result.
 
-    Of all tasks and threads that miss the same key, one computes, and the others wait for it: see `Cache.get_or_compute`. It runs in
+    If several tasks and threads miss the same key, one computes, and the others wait for it: see `Cache.get_or_compute`. It runs in
     its own task, and goes on when a task that waits for it is cancelled.
 
     >>> import asyncio, twindex, twindex.aio

@@ -85,8 +85,7 @@ impl Duty {
         Ok(stored)
     }
 
-    /// All that wait get the error. One that is no `Exception`, such as `KeyboardInterrupt`, is no answer for them: one of them
-    /// computes.
+    /// All that wait get the error, unless it is not an `Exception`, such as `KeyboardInterrupt`: then one of them computes.
     fn fail(self, py: Python<'_>, error: PyErr) -> PyErr {
         if error.is_instance_of::<PyException>(py) && !self.lead.is_foreign() {
             let (lead, shared) = (self.lead.into_inner(), Arc::new(error.clone_ref(py)));
@@ -200,7 +199,7 @@ fn wait(cache: &Bound<'_, Cache>, key: &[u8], waiter: &Waiter) -> Result<Outcome
 impl Cache {
     /// The key's value. If it is absent, calls `compute` and caches its result.
     ///
-    /// Of all threads that miss the same key, one calls `compute`, and the others wait for it. Its exception reaches all of them,
+    /// If several threads miss the same key, one calls `compute`, and the others wait for it. Its exception reaches all of them,
     /// and nothing is cached: the next call computes again. `KeyboardInterrupt` reaches only the computing thread; a waiting thread
     /// takes over. A value that is too large for the cache, or whose key is written or deleted meanwhile, is returned and not
     /// cached. Each caller gets its own copy. Functions that wait for each other's keys raise `CircleError`.

@@ -184,7 +184,7 @@ impl Cache {
         self.max_entries()
     }
 
-    /// The part of `maxsize` that is in use, the number of pairs; without `maxsize` that of `capacity`, which is `memory`.
+    /// The part of `maxsize` that is in use: the number of pairs. Without `maxsize` the part of `capacity`: `memory`.
     #[getter]
     fn currsize(&self) -> Result<usize> {
         let cache = self.open()?;

@@ -212,7 +212,7 @@ macro_rules! table {
                 Ok(self.open()?.memory())
             }
 
-            /// Removes all pairs. Those that other threads write meanwhile may stay.
+            /// Removes all pairs. Pairs that other threads write meanwhile may stay.
             fn clear(&self, py: Python<'_>) -> Result<()> {
                 let table = self.open()?;
                 Ok(py.detach(|| table.clear())?)

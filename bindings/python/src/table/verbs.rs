@@ -233,7 +233,7 @@ macro_rules! pops {
                 /// Removes a pair and returns it. Raises `KeyError` if the table is empty.
                 ///
                 /// In a sorted table it is the pair at a position, as for `peekitem`: by default the last one. In a hash table it is
-                /// any pair, and there is no position.
+                /// any pair, and an index is an error.
                 ///
                 /// >>> log = Store().table("log", index="sorted", keys="int")
                 /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
