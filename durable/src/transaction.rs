@@ -1,6 +1,7 @@
 //! Reads and writes that take effect together.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::{mem, thread};
 
@@ -31,12 +32,21 @@ pub struct Transaction {
     tables: Vec<Table>,
     /// It read a range, whose keys are not known.
     has_ranges: bool,
-    /// The deadlines of what it wrote.
-    pub(crate) lent: Vec<(Arc<Removal>, u64)>,
+    /// What it wrote into tables whose pairs expire, by table and key.
+    pub(crate) lent: HashMap<(u32, Vec<u8>), Lent>,
     /// By which pairs have expired for it: the time of its first use of a table whose pairs expire.
     pub(crate) moment: Option<u64>,
     /// The earliest deadline of a pair of the store that it gave a new one because the pair was there.
     pub(crate) renewed: u64,
+}
+
+/// A pair of a table whose pairs expire, as the transaction wrote it.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub(crate) removal: Arc<Removal>,
+    pub(crate) deadline: u64,
+    /// The deadline is the transaction's own, not that of the pair that was there.
+    pub(crate) is_own: bool,
 }
 
 thread_local! {
@@ -135,7 +145,7 @@ impl Store {
             engine: self.in_memory().begin(),
             tables: Vec::new(),
             has_ranges: false,
-            lent: Vec::new(),
+            lent: HashMap::new(),
             moment: None,
             renewed: u64::MAX,
         })
@@ -229,7 +239,7 @@ impl Transaction {
     pub fn commit(mut self) -> Result<()> {
         let lent = mem::take(&mut self.lent);
         let done = self.commit_rest();
-        for (removal, deadline) in lent {
+        for Lent { removal, deadline, .. } in lent.into_values() {
             removal.due.note(deadline);
         }
         done

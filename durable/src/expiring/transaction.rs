@@ -10,7 +10,7 @@ use twindex_format::{FOREVER, has_expired, split_deadline, with_deadline};
 
 use super::ExpiringTable;
 use crate::error::Result;
-use crate::transaction::Transaction;
+use crate::transaction::{Lent, Transaction};
 use crate::verbs::{alter_verbs, write_verbs};
 
 /// An [`ExpiringTable`] in a transaction: [`Transaction::expiring`]. Whether a pair has expired is decided
@@ -51,17 +51,23 @@ impl ExpiringPart<'_> {
         Ok(shown(&stored, self.moment).map(|(deadline, value)| (deadline, value.to_vec())))
     }
 
+    /// Whether the transaction itself gave the key's pair its deadline.
+    fn is_own(&self, key: &[u8]) -> bool {
+        let lent = &self.transaction.lent;
+        !lent.is_empty() && lent.get(&(self.table.table.id, key.to_vec())).is_some_and(|lent| lent.is_own)
+    }
+
     /// To be called before a pair that was there gets a new deadline. One that the transaction wrote itself may expire within it.
-    fn renew(&mut self, old: u64) {
-        let is_own = |(own, deadline): &(_, _)| *deadline == old && Arc::ptr_eq(own, &self.table.removal);
-        if old != FOREVER && !self.transaction.lent.iter().any(is_own) {
+    fn renew(&mut self, key: &[u8], old: u64) {
+        if old != FOREVER && !self.is_own(key) {
             self.transaction.renewed = self.transaction.renewed.min(old);
         }
     }
 
-    fn put(&mut self, key: &[u8], deadline: u64, value: &[u8]) -> Result<()> {
+    fn put(&mut self, key: &[u8], deadline: u64, value: &[u8], is_own: bool) -> Result<()> {
         self.transaction.upsert(&self.table.table, key, with_deadline(deadline, value))?;
-        self.transaction.lent.push((Arc::clone(&self.table.removal), deadline));
+        let lent = Lent { removal: Arc::clone(&self.table.removal), deadline, is_own };
+        self.transaction.lent.insert((self.table.table.id, key.to_vec()), lent);
         Ok(())
     }
 
@@ -126,10 +132,10 @@ impl ExpiringPart<'_> {
                 return Ok(false);
             }
             if let Some((old, _)) = old {
-                self.renew(old);
+                self.renew(key, old);
             }
         }
-        self.put(key, deadline, value.as_ref()).map(|()| true)
+        self.put(key, deadline, value.as_ref(), true).map(|()| true)
     }
 
     write_verbs!(
@@ -142,8 +148,8 @@ impl ExpiringPart<'_> {
     pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: impl Into<Option<Duration>>) -> Result<bool> {
         let (key, deadline) = (key.as_ref(), self.table.deadline(ttl.into())?);
         let Some((old, value)) = self.find(key)? else { return Ok(false) };
-        self.renew(old);
-        self.put(key, deadline, &value).map(|()| true)
+        self.renew(key, old);
+        self.put(key, deadline, &value, true).map(|()| true)
     }
 
     /// Removes the pair. Returns whether the key was present.
@@ -166,7 +172,10 @@ impl ExpiringPart<'_> {
         match change(old.as_ref().map(|(_, value)| value.as_slice())) {
             Change::Keep => Ok(false),
             Change::Delete => self.delete(key),
-            Change::Set(value) => self.put(key, old.map_or(deadline, |(own, _)| own), &value).map(|()| true),
+            Change::Set(value) => {
+                let is_own = old.is_none() || self.is_own(key);
+                self.put(key, old.map_or(deadline, |(old, _)| old), &value, is_own).map(|()| true)
+            }
         }
     }
 

@@ -316,6 +316,19 @@ fn a_transaction_renews_no_pair_that_has_expired_by_its_commit() {
     for renews in [
         |part: &mut ExpiringPart<'_>| part.touch("k", None),
         |part: &mut ExpiringPart<'_>| part.replace("k", "2", None),
+        // Own writes of the same deadline, under another key and under the same.
+        |part: &mut ExpiringPart<'_>| {
+            part.upsert("other", "1", MINUTE)?;
+            part.touch("k", None)
+        },
+        |part: &mut ExpiringPart<'_>| {
+            let was_there = part.contains("k")?;
+            if was_there {
+                part.increment("k", 1, None)?;
+                part.touch("k", None)?;
+            }
+            Ok(was_there)
+        },
     ] {
         table.upsert("k", "1", MINUTE).unwrap();
         let mut done = Vec::new();
