@@ -59,7 +59,7 @@ const KINDS = [
 
 const ESCAPES = { 9: '\\t', 10: '\\n', 13: '\\r', 34: '\\"', 39: "\\'", 92: '\\\\' }
 
-/** The start of some bytes, as text that is safe to print. Every message of every language shows bytes this way. */
+/** The start of some bytes, as text that is safe to print. Every message of every language prints bytes this way. */
 export function excerpt(bytes) {
   const shown = Array.from(bytes.subarray(0, SHOWN_BYTES), (byte) => {
     if (ESCAPES[byte] !== undefined) return ESCAPES[byte]

@@ -440,7 +440,7 @@ impl Cache {
         Ok(self.get(key).map_or_else(|| self.turn(key, leader), Begun::Value))
     }
 
-    /// What [`begin`](Self::begin) does after a look-up has missed the key. It counts no second one.
+    /// The part of [`begin`](Self::begin) after a look-up has missed the key. It counts no second one.
     pub fn begin_missed(&self, key: impl AsRef<[u8]>, leader: Leader) -> Result<Begun> {
         check(key.as_ref(), &[])?;
         Ok(self.turn(key.as_ref(), leader))

@@ -1,4 +1,4 @@
-//! A cache of byte strings that keeps a true limit of memory, lives inside the program and is shared by its threads.
+//! A cache of byte strings with a true limit of memory. It lives inside the program and is shared by its threads.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The command-line tool `twindex` as a function, so that `python -m twindex` and `npx twindex` are the same.
 //!
-//! | command | what it does |
+//! | command | effect |
 //! |---|---|
 //! | `twindex info FILE` | lists the tables and sizes of a file |
 //! | `twindex get FILE TABLE KEY` | prints a value |

@@ -171,7 +171,7 @@ pub(crate) struct Servers {
     /// An address in place of one that a server announces, as with Docker or NAT; may be repeated
     #[arg(long, value_name = "ANNOUNCED=REACHED")]
     address: Vec<String>,
-    /// The certificate authority to trust, as PEM; by default those of the system
+    /// The certificate authority to trust, as PEM; by default the system's
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
     /// The client's certificate, as PEM

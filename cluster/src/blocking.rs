@@ -32,7 +32,7 @@ use crate::pairs::{Pair, Pairs, Swap};
 /// So many times a process that uses this may be forked by one that was forked.
 const FORKS: usize = 32;
 
-/// The threads that speak to the servers, those of this process: a process that was forked has none of its parent's.
+/// The threads of this process that speak to the servers. A forked process has none of its parent's.
 ///
 /// # Errors
 /// [`Error::Unavailable`] if the system gives no threads.

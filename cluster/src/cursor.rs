@@ -21,8 +21,8 @@ const AHEAD: usize = 16;
 
 /// A position in a sorted table.
 ///
-/// The position is a key. The cursor reads some pairs ahead: it sees this client's earlier writes at once, and those of other
-/// clients when it reads more pairs. At an end of its range it stays on the pair that it returned last, so the next call finds
+/// The position is a key. The cursor reads some pairs ahead: it sees this client's earlier writes at once, and other clients' writes
+/// when it reads more pairs. At an end of its range it stays on the pair that it returned last, so the next call finds
 /// pairs that were appended since.
 pub struct Cursor {
     shared: Arc<Shared>,

@@ -96,7 +96,7 @@ pub enum Error {
     },
 }
 
-/// What a write of one item answers.
+/// The answer to a write of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Whether it took effect.

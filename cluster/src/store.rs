@@ -85,8 +85,7 @@ impl Store {
 
     /// Removes a table and its pairs. Returns whether there was one. Its memory is freed in the background.
     ///
-    /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second, also where
-    /// they were idle.
+    /// Handles of it find nothing from then on, and their writes fail. Handles of other clients notice it within a second.
     pub async fn drop_table(&self, name: &str) -> Result<bool> {
         self.shared.check_open()?;
         let dropped = self.shared.catalogue.drop_table(name).await;

@@ -136,7 +136,7 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// The start of some bytes, as text that is safe to print. Every message of every language shows bytes this way.
+/// The start of some bytes, as text that is safe to print. Every message of every language prints bytes this way.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt<'a>(pub &'a [u8]);
 

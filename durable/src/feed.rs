@@ -28,9 +28,9 @@ const AHEAD: usize = 1 << 20;
 /// It reads the file, so it works in any process, and needs none of the store's memory. As an iterator it ends where the
 /// log does now, and goes on when there is more; [`wait`](Self::wait) waits for more.
 ///
-/// It continues when the file is compacted, however often: the new file keeps the last changes, as many bytes of log as the
-/// pairs take in it, at least 1 MiB and at most 16 MiB. A position that is further behind at a compaction is
-/// [gone](Error::PositionGone). An open feed still reads the file that it has open to its end, so it loses its place only
+/// It continues when the file is compacted: the new file has the last changes, as many bytes of log as the pairs take in it, at least
+/// 1 MiB and at most 16 MiB. A position that is further behind at a compaction is [gone](Error::PositionGone). An open feed still
+/// reads the file that it has open to its end, so it loses its place only
 /// if another compaction finds it so far behind.
 ///
 /// A change may be read before it is on disk. If a power cut then takes it away, the position is

@@ -22,7 +22,7 @@
 //!
 //! [`TypedTable`] and [`TypedCache`] hold integers, text, tuples and types that `serde` serializes, where [`Table`] holds bytes.
 //!
-//! [`save`] and [`load`] write and read the file of a store that is only in memory, [`save_cache`] and [`read_cache`] that of a
+//! [`save`] and [`load`] write and read the file of a store that is only in memory, [`save_cache`] and [`read_cache`] the file of a
 //! cache.
 
 mod batch;

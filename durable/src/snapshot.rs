@@ -49,8 +49,7 @@ pub struct Snapshot {
 impl Store {
     /// A snapshot of all tables. It copies nothing: the first write to each part of an index copies that part later.
     ///
-    /// Fails with [`Error::InWrite`](twindex::Error::InWrite) in a closure of a write, such as that of
-    /// [`alter`](crate::Table::alter).
+    /// Fails with [`Error::InWrite`](twindex::Error::InWrite) in a closure of a write, such as the one of [`alter`](crate::Table::alter).
     pub fn snapshot(&self) -> Result<Snapshot> {
         let core = &self.handle.0;
         core.check_open()?;

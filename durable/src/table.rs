@@ -247,8 +247,8 @@ impl Table {
     /// # Ok::<(), twindex_durable::Error>(())
     /// ```
     ///
-    /// Fails if the store is closed or the table dropped, and with [`InWrite`](twindex::Error::InWrite) in the closure of a
-    /// write, such as that of [`alter`](Self::alter).
+    /// Fails if the store is closed or the table dropped, and with [`InWrite`](twindex::Error::InWrite) in the closure of a write, such
+    /// as the one of [`alter`](Self::alter).
     pub fn watch(&self, prefix: impl AsRef<[u8]>) -> Result<Watch> {
         self.watch_with(prefix, WatchOptions::new())
     }

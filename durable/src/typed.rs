@@ -762,7 +762,7 @@ impl<K, V> fmt::Debug for TypedCache<K, V> {
 }
 
 impl<K: Key, V: Value> TypedCache<K, V> {
-    /// A new cache. Its label, which [`save_cache`](crate::save_cache) keeps, names the codecs.
+    /// A new cache. Its label, which [`save_cache`](crate::save_cache) writes, names the codecs.
     pub fn new(options: CacheOptions) -> Result<Self> {
         let cache = Cache::new(options.label(encode_codecs(K::CODEC, V::CODEC)))?;
         Ok(Self { cache, types: PhantomData })

@@ -84,7 +84,7 @@ macro_rules! read_verbs {
 
         /// A cursor over the keys in `range`, before its first pair and after its last at once.
         ///
-        /// Fails on a hash table. A cursor that is there when the store is closed goes on.
+        /// Fails on a hash table. A cursor from before the store was closed goes on.
         pub fn cursor(&self, range: impl twindex::KeyRange) -> Result<$cursor> {
             Ok(self.open()?.cursor(range)?)
         }

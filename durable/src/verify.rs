@@ -32,7 +32,7 @@ const LIMIT_PER_BYTE: u64 = 32;
 /// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
 ///
 /// Fails with [`Error::Damaged`] if the file is not a store; any other damage is in the report. A file that needs
-/// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
+/// more than 256 MiB of memory, and more than 32 bytes for each byte that it takes on the disk, fails with
 /// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may not be trusted. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
     let path = &resolve(path.as_ref());

@@ -55,7 +55,7 @@ impl WatchOptions {
         Self { changes, ..self }
     }
 
-    /// The most bytes of unread changes: those of keys and values, and 128 for each change.
+    /// The most bytes of unread changes: of keys and values, and 128 for each change.
     pub const fn capacity(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }

@@ -85,7 +85,7 @@ impl Drop for Saving {
     }
 }
 
-/// Replaces the file at `path` by what `write` writes, as [`save`] does, and fails as it does: the file of a cache, or of
+/// Replaces the file at `path` by the bytes that `write` writes, as [`save`] does, and fails as it does: the file of a cache, or of
 /// anything else that is whole or of no use.
 ///
 /// ```
@@ -113,7 +113,7 @@ pub fn replace_file(
 /// The file at `path`, to be read from its beginning. An empty one counts as none ([`NotFound`](io::ErrorKind::NotFound)): a
 /// first [`replace_file`] that is under way, or was cut short, leaves one.
 ///
-/// A large file with holes that begins as a saved cache is checked first: it can claim more memory than what was ever written.
+/// A large file with holes that begins as a saved cache is checked first: it can claim more memory than was ever written.
 pub fn read_file(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     let file = WholeFile::open(path.as_ref())?;
     file.check_holes()?;
@@ -169,7 +169,7 @@ impl WholeFile {
         Ok(u64::from_le_bytes(pairs))
     }
 
-    /// Checks a large cache whose file has holes: it can claim more memory than what was ever written.
+    /// Checks a large cache whose file has holes: it can claim more memory than was ever written.
     fn check_holes(&self) -> Result<()> {
         const BELIEVED: u64 = 16 << 20;
         let length = self.file.len()?;

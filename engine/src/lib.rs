@@ -7837,13 +7837,13 @@ impl Store {
         (limit != usize::MAX).then_some(limit)
     }
 
-    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. A write that finds no room may wait
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. A write that finds no memory may wait
     /// some milliseconds for readers of replaced or deleted pairs.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
         self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
     }
 
-    /// Runs `write` with a memory limit of its own. That of other threads stays as it is.
+    /// Runs `write` with another memory limit, for this thread only.
     #[doc(hidden)]
     pub fn within<T>(&self, limit: usize, write: impl FnOnce() -> T) -> T {
         struct Ended;
@@ -8088,8 +8088,8 @@ impl Table {
         });
     }
 
-    /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any. For durable: what is
-    /// cleared or dropped [`alone`](Store::alone) waits for that, as the thread is a reader itself.
+    /// Frees all that was deleted or replaced and that no reader can be in. Returns whether there was any. For durable: pairs that were
+    /// cleared or dropped in [`alone`](Store::alone) wait for that, as the thread is a reader itself.
     #[doc(hidden)]
     #[cold]
     pub fn reclaim(&self) -> bool {
@@ -8139,7 +8139,7 @@ impl Table {
 
     /// Prepares a hash table for this many pairs in all, so that filling it is faster. A sorted table needs no preparation.
     ///
-    /// Fails with [`Error::MemoryLimit`] if there is no room; the pairs themselves need more.
+    /// Fails with [`Error::MemoryLimit`] if they do not fit; the pairs themselves need more.
     pub fn reserve(&self, pairs: usize) -> Result<()> {
         self.check_not_dropped()?;
         if let Pairs::Hash(index) = &self.inner.pairs {
@@ -8312,7 +8312,7 @@ impl Table {
     /// comes in between. Returns whether a pair was written or removed.
     ///
     /// `change` runs once, under a lock. It must not use this store, or it may wait for itself for ever; a debug build panics
-    /// instead. If the memory limit refused what it returned, another call may find the room that deletes have left.
+    /// instead. If the memory limit refused what it returned, another call may find memory that deletes have freed.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
         let done = self.change(key.as_ref(), false, |old| {
@@ -9459,7 +9459,7 @@ impl Store {
         SnapshotStats { snapshots, kept_bytes: memory.kept(), transactions }
     }
 
-    /// Marks this thread as a writer of the store for as long as what is returned lives: no snapshot is opened and no transaction
+    /// Marks this thread as a writer of the store for as long as the result lives: no snapshot is opened and no transaction
     /// commits meanwhile. For hosts that do something beside each write.
     #[doc(hidden)]
     #[inline]
@@ -9486,7 +9486,7 @@ impl Store {
         done
     }
 
-    /// As [`atomically`](Self::atomically), with every other writer of the store kept out. Fails with [`Error::InWrite`] in a
+    /// As [`atomically`](Self::atomically), without any other writer of the store. Fails with [`Error::InWrite`] in a
     /// closure of a write.
     #[doc(hidden)]
     pub fn alone<T>(&self, writes: impl FnOnce() -> T) -> Result<T> {
@@ -10378,8 +10378,8 @@ impl Cursor {
         self.large.as_deref().unwrap_or_default()
     }
 
-    /// Moves over up to `limit` pairs and appends them to `packed`, each with its lengths before it. Stops once `packed` is
-    /// `bytes` long or has no room. Returns how many. If that is 0, the next single step finds out why.
+    /// Moves over up to `limit` pairs and appends them to `packed`, each with its lengths before it. Stops once `packed` is `bytes`
+    /// long or full. Returns how many. If that is 0, the next single step finds out why.
     #[doc(hidden)]
     pub fn pack(&mut self, down: bool, limit: usize, bytes: usize, packed: &mut Vec<u8>) -> usize {
         let pinned = self.table.pin();
@@ -10542,7 +10542,7 @@ impl fmt::Debug for Iter {
 // Internal
 // ---------------------------------------------------------------------------------------------------
 
-/// What the crates `twindex-cache` and `twindex-format` use besides the public interface. Not for programs: it changes without
+/// Items that the crates `twindex-cache` and `twindex-format` use besides the public interface. Not for programs: it changes without
 /// notice.
 #[doc(hidden)]
 #[allow(missing_docs, missing_debug_implementations, clippy::new_without_default, reason = "hidden")]

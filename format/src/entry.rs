@@ -4,7 +4,7 @@ use twindex::{IndexKind, MAX_NAME_BYTES, Table, TableOptions};
 
 use crate::varint::take_varint;
 
-/// What a file stores about a table besides its pairs.
+/// The properties of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableEntry<'p> {
     /// Its name.
@@ -55,7 +55,7 @@ impl<'p> TableEntry<'p> {
     }
 }
 
-/// The names of two codecs, of keys and of values, as tables and saved caches have them: each behind its length of one byte.
+/// The names of two codecs, of keys and of values, as tables and saved caches have them: each after its length of one byte.
 pub fn encode_codecs(keys: &str, values: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2 + keys.len() + values.len());
     for codec in [keys, values] {
@@ -65,7 +65,7 @@ pub fn encode_codecs(keys: &str, values: &str) -> Vec<u8> {
     bytes
 }
 
-/// What [`encode_codecs`] has written: the label of a saved cache. `None` if it is anything else.
+/// Reads the result of [`encode_codecs`]: the label of a saved cache. `None` if it is anything else.
 pub fn decode_codecs(mut label: &[u8]) -> Option<(&str, &str)> {
     take_codecs(&mut label).filter(|_| label.is_empty())
 }

@@ -24,7 +24,7 @@ pub fn expiring_codec(values: &str) -> String {
     [PREFIX, values].concat()
 }
 
-/// The codec of the values behind their deadlines, if the pairs of a table with this codec expire.
+/// The codec of the values after their deadlines, if the pairs of a table with this codec expire.
 pub fn values_that_expire(codec: &str) -> Option<&str> {
     codec.strip_prefix(PREFIX)
 }
@@ -138,7 +138,7 @@ impl Pass {
         matches!(self.at, At::Start)
     }
 
-    /// Shows `expired` the keys of the next pairs that have expired by `now`. Returns the pass behind them.
+    /// Shows `expired` the keys of the next pairs that have expired by `now`. Returns the pass after them.
     pub fn step(&self, due: &Due, table: &Table, now: u64, expired: &mut dyn FnMut(&[u8])) -> Result<Self> {
         if self.is_new() {
             // A writer tells of its pair once that is in memory. So a pair is passed now, or told of later.
@@ -174,7 +174,7 @@ impl Pass {
         Ok(Self { at, due: next })
     }
 
-    /// Goes on behind a step, once all that it has shown is removed. Returns whether the pass has ended: the next one begins.
+    /// Goes on after a step, once all its pairs are removed. Returns whether the pass has ended: the next one begins.
     pub fn go_on(&mut self, behind: Self, due: &Due) -> bool {
         let is_over = matches!(behind.at, At::End);
         if is_over {

@@ -35,7 +35,7 @@ pub struct TableInfo {
 }
 
 impl TableInfo {
-    /// What an entry describes.
+    /// The content of an entry.
     pub fn of(table: &TableEntry<'_>) -> Arc<Self> {
         let TableEntry { name, index, keys, values } = *table;
         let (values, expires) = values_that_expire(values).map_or((values, false), |values| (values, true));
@@ -53,7 +53,7 @@ impl TableInfo {
 /// The tables at some moment, by their ids.
 pub type TableInfos = BTreeMap<u32, Arc<TableInfo>>;
 
-/// How far the changes of a file were read. The methods are given the file, or what has its name now.
+/// How far the changes of a file were read. The methods get the file, or the file that has its name now.
 #[derive(Clone, Debug)]
 pub struct LogCursor {
     salt: u64,
@@ -66,7 +66,7 @@ pub struct LogCursor {
     last: Option<(u64, [u8; HEAD_BYTES])>,
 }
 
-/// Where a position is in a file.
+/// The place of a position in a file.
 #[derive(Debug)]
 pub enum Place {
     /// Here. These are the tables at that time.
@@ -75,10 +75,10 @@ pub enum Place {
     Gone(Position),
 }
 
-/// Gets the operations of a record, and the position behind it. Says whether to go on.
+/// Gets the operations of a record, and the position after it. Says whether to go on.
 pub type Each<'e> = dyn FnMut(&[u8], Position) -> Result<ControlFlow<()>> + 'e;
 
-/// What follows the records that [`LogCursor::read`] read.
+/// The state after the records that [`LogCursor::read`] read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// The caller stopped it, so there may be more records.
@@ -217,7 +217,7 @@ impl LogCursor {
         Ok(Some(operations))
     }
 
-    /// Reads the records that were not read yet. `each` gets the operations of one, and the position behind it.
+    /// Reads the records that were not read yet. `each` gets the operations of one, and the position after it.
     pub fn read(&mut self, file: &dyn ReadAt, each: &mut Each<'_>) -> Result<Rest> {
         let rest = |head: Option<[u8; HEAD_BYTES]>| match head {
             None => Rest::End,
@@ -277,9 +277,9 @@ pub struct History<'f> {
     pub file: &'f dyn ReadAt,
     /// Its salt.
     pub salt: u64,
-    /// Where the changes end: where a record of its log ends.
+    /// The end of the changes: an end of a record of its log.
     pub up_to: u64,
-    /// How many bytes of them are kept: as many as the pairs take in the other file, within these bounds.
+    /// The bytes of them that are copied: as many as the pairs take in the other file, within these bounds.
     pub bytes: RangeInclusive<u64>,
     /// Ends of records of its log with the positions there, in order. Since the first of them no table came or went. They spare
     /// reading the log from its start.

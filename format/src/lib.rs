@@ -26,7 +26,7 @@
 //! | frame records | [`Header`], [`Head`], [`seal`], [`synced`] |
 //! | write a dump | [`write_tables`] |
 //! | write a log | [`Operations`] of [`Operation`]s |
-//! | read the changes of a file in order, keep them in another file | [`LogCursor`], [`History`], [`write_tables_after`] |
+//! | read the changes of a file in order, copy them to another file | [`LogCursor`], [`History`], [`write_tables_after`] |
 //! | apply records to a store | [`Loader`] |
 //! | decode and insert the pairs of a record | [`Unpacked`], on several threads |
 //! | open a file that can be read at any offset | [`open`], [`LogReader`] |

@@ -16,7 +16,7 @@ use crate::record::{HEADER_BYTES, Header, Kind, OUT_OF_PLACE, corrupt};
 use crate::replay::threads;
 use crate::source::ReadAt;
 
-/// What a file contains.
+/// The contents of a file.
 #[derive(Debug)]
 pub struct Found {
     /// The tables with their ids.
@@ -27,7 +27,7 @@ pub struct Found {
     pub torn: Option<Torn>,
 }
 
-/// Where a file's log continues.
+/// The place where a file's log continues.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEnd {
     /// The salt of the file.

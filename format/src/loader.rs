@@ -34,7 +34,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader that fills this store. Tables that are already there get the ids from 0 on, by name.
+    /// A loader that fills this store. Existing tables get the ids from 0 on, by name.
     pub fn new(store: Store) -> Self {
         let mut tables = BTreeMap::new();
         for (id, table) in (0..).zip(store.tables()) {
@@ -85,7 +85,7 @@ impl Loader {
 
     /// Applies the record at `offset`. Returns how many pairs or operations it holds.
     ///
-    /// An operation whose effect is already there changes nothing. Pairs must be new.
+    /// An operation that was already applied changes nothing. Pairs must be new.
     pub fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
         match kind {
             Kind::Table => {

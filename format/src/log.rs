@@ -21,7 +21,7 @@ const LEAST_PIECE: usize = 1 << 12;
 pub struct Torn {
     /// Where the log was cut, in bytes from the file's start.
     pub offset: u64,
-    /// How many bytes were lost there.
+    /// The number of bytes lost.
     pub bytes: u64,
 }
 
@@ -77,7 +77,7 @@ impl<'f> LogReader<'f> {
         self.at
     }
 
-    /// Searches behind this place for a valid record, and continues there. Returns whether there is one.
+    /// Searches for the next valid record, and continues with it. Returns whether there is one.
     pub fn find_next(&mut self) -> Result<bool> {
         let mut at = self.behind(self.at)?.max(self.at + 1) - 1;
         while at + (HEAD_BYTES as u64) < self.len {

@@ -24,7 +24,7 @@ pub enum Operation<'p> {
     Position(Position),
 }
 
-/// A place in the history of a store. Rewriting the store's file keeps its history.
+/// A place in the history of a store. Rewriting the store's file does not change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The random number of the process that wrote the last record before it. 0 stands for the session of [`start`](Self::start).
@@ -66,7 +66,7 @@ impl Default for Operations {
 }
 
 impl Operations {
-    /// Removes all operations. Keeps at most `kept` bytes of memory for the next ones.
+    /// Removes all operations. Retains at most `kept` bytes of memory for the next ones.
     pub fn clear(&mut self, kept: usize) {
         self.bytes.truncate(HEAD_BYTES);
         self.bytes.shrink_to(kept);
@@ -117,7 +117,7 @@ impl Operations {
         &self.bytes[HEAD_BYTES..]
     }
 
-    /// Inserts the position behind this record as its first operation.
+    /// Inserts the position after this record as its first operation.
     pub fn begin_with(&mut self, position: Position) {
         let mut first = Self::default();
         first.push(0, Operation::Position(position));

@@ -20,7 +20,7 @@ pub const HEAD_BYTES: usize = 12;
 /// The longest payload: the field for its length has five bytes.
 const MAX_LENGTH: u64 = (1 << 40) - 1;
 
-/// What a record holds.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A table's id, index, codecs and name.
@@ -95,7 +95,7 @@ impl Header {
 /// The head of a record. Its checksum was right.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// What the record holds.
+    /// Its kind.
     pub kind: Kind,
     /// How many bytes its payload has.
     pub length: u64,

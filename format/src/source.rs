@@ -7,7 +7,7 @@ use twindex::Result;
 
 use crate::record::Head;
 
-/// The length of a file, and when it was changed if the host can tell. Both change when the file is cut or extended.
+/// The length of a file, and the time of its last change if the host knows it. Both change when the file is cut or extended.
 pub type Stamp = (u64, Option<SystemTime>);
 
 /// A file, or anything else that can be read at an offset.

@@ -25,7 +25,7 @@ const AROUND: usize = 64;
 
 /// Writes a header and the dump of these tables. Their ids must differ. Returns how much it wrote.
 ///
-/// If they are no snapshot's, the dump may miss pairs that other threads write meanwhile. `progress` is called after every write.
+/// If they do not belong to a snapshot, the dump may miss pairs that other threads write meanwhile. `progress` is called after every write.
 pub fn write_tables<W: Write + ?Sized>(
     tables: &[(u32, Table)],
     salt: u64,
@@ -35,7 +35,7 @@ pub fn write_tables<W: Write + ?Sized>(
     write_tables_after(None, tables, salt, writer, progress)
 }
 
-/// As [`write_tables`]; the dump keeps the last changes of `history`.
+/// As [`write_tables`]; the dump has the last changes of `history`.
 pub fn write_tables_after<W: Write + ?Sized>(
     history: Option<&History<'_>>,
     tables: &[(u32, Table)],

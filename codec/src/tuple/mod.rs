@@ -17,7 +17,7 @@
 //! So null comes first, then bytes, text, tuples and numbers, and numbers order as numbers. An integer and a
 //! float that are equal are two keys, and the integer comes first.
 //!
-//! Whatever follows an item in a longer tuple is less than `1e`, and whatever belongs to the item is not. So the tuples
+//! A byte that follows an item in a longer tuple is less than `1e`, and a byte of the item is not. So the tuples
 //! that start with a tuple are those from its bytes up to its bytes and a `1e`: [`prefix_range`].
 
 mod format;
@@ -40,7 +40,7 @@ use crate::{Error, Result};
 /// The two ends of a range of keys.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Where the keys begin and end that start with the items of `prefix`, which is the bytes of a tuple.
+/// The range of the keys that start with the items of `prefix`, which is the bytes of a tuple.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] if the system has none for the two bounds.

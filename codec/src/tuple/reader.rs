@@ -11,7 +11,7 @@ use super::writer::{float, integer};
 use crate::error::excerpt;
 use crate::{Error, Result};
 
-/// An item of a tuple, or where a tuple within it begins or ends.
+/// An item of a tuple, or the begin or end of a tuple within it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token<'k> {
     /// Null.

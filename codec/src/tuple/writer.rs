@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Writes a tuple item by item. [`pack`](super::pack) does so for Rust's own tuples.
 ///
-/// Of a tuple that is too long only the start is kept. The rest is counted, so that the error can name the length.
+/// If the tuple is too long, only its start is stored. The rest is counted, so that the error can name the length.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,

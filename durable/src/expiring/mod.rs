@@ -119,8 +119,8 @@ impl Store {
         ExpiringTable { table, reads, clock, removal }
     }
 
-    /// For tests: the store's clock, as steady milliseconds and as wall time in milliseconds since 1970. Tables that
-    /// were opened before keep theirs.
+    /// For tests: the store's clock, as steady milliseconds and as wall time in milliseconds since 1970. Tables that are already open
+    /// have their own.
     #[doc(hidden)]
     pub fn set_clock(&self, clock: impl Fn() -> (u64, u64) + Send + Sync + 'static) {
         self.handle.0.expiry.set_clock(Clock::new(Some(Box::new(clock))));

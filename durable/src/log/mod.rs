@@ -45,7 +45,7 @@ pub(crate) use self::sync::SYNC_EVERY;
 /// Tests divide sizes by this: the simulated disk is slow.
 const PART: u64 = if cfg!(test) { 16 } else { 1 };
 
-/// Where a file's log continues.
+/// The place where a file's log continues.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub(crate) file: Arc<dyn File>,

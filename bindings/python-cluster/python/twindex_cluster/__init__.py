@@ -58,8 +58,8 @@ def connect(url, **options):
     - `replicas=0`: how many replicas must have a write before it returns.
     - `partitions=16`: the partitions of a new sorted table.
     - `catalogue_age=1`: how soon this client notices a table that another client dropped.
-    - `addresses={}`: addresses in place of those that servers announce, such as `{"172.17.0.2:6379": "localhost:7000"}`; a host
-      alone stands for all its ports.
+    - `addresses={}`: other addresses than the servers announce, such as `{"172.17.0.2:6379": "localhost:7000"}`; a host without a port
+      stands for all its ports.
     - `tls_authority`, and `tls_identity`, a certificate and its key: PEM.
     """
     return connecting(url, options, False, Store)
