@@ -11,7 +11,7 @@ export type Index = 'hash' | 'sorted'
  * - `bytes`: takes any view of bytes; returns a copy, in Node a `Buffer`. `view`: the same, always a `Uint8Array`.
  * - `int`: safe integers; `bigint`: bigints of 64 bits. Both are the same 8 bytes, which order as the numbers do.
  * - `tuple`: arrays of `null`, strings, numbers, bigints, views of bytes and arrays, which order item by item.
- * - A codec of your own.
+ * - Your own codec.
  */
 export type KeyCodec = 'str' | 'bytes' | 'view' | 'int' | 'bigint' | 'tuple' | CustomCodec
 
@@ -23,12 +23,12 @@ export type KeyCodec = 'str' | 'bytes' | 'view' | 'int' | 'bigint' | 'tuple' | C
  * - `msgpack`: MessagePack values. Integers past `Number.MAX_SAFE_INTEGER` are bigints, bytes are a `Uint8Array`, and an object
  *   with keys other than strings is a `Map`.
  * - `int`, `bigint`: decimal text, to which `increment` adds.
- * - A codec of your own.
+ * - Your own codec.
  */
 export type ValueCodec = 'str' | 'bytes' | 'view' | 'json' | 'msgpack' | 'int' | 'bigint' | CustomCodec
 
 /**
- * A codec of your own: two functions that encode and decode, and the name that a table remembers:
+ * Your own codec: two functions that encode and decode, and the name that a table remembers:
  * `{ name: 'iso-date', encode: (date) => date.toJSON(), decode: (text) => new Date(text), format: 'str' }`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: any value has some codec
@@ -94,7 +94,7 @@ export type Output<C extends Codec> = C extends keyof Outputs
     ? Out
     : never
 
-/** No value: `undefined` or `null`. With `json`, `msgpack` and a codec of your own `null` is a value, so only `undefined`. */
+/** No value: `undefined` or `null`. With `json`, `msgpack` and your own codecs `null` is a value, so only `undefined`. */
 export type None<C extends Codec> = C extends 'json' | 'msgpack' | CustomCodec ? undefined : undefined | null
 
 /** Why a call failed. The codes are the same in every language. */
@@ -563,7 +563,7 @@ export interface SortedExpiringSnapshotTable<K extends KeyCodec = 'str', V exten
   extends SortedSnapshotTable<K, V>,
     Pick<ExpiringTable<K, V>, 'ttl'> {}
 
-/** All tables of a store as they were at one moment. It never shows half of a batch or a transaction. */
+/** All tables of a store as they were at one moment. It never has half of a batch or a transaction. */
 export class Snapshot {
   private constructor()
 

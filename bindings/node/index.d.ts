@@ -74,7 +74,11 @@ declare module './lib/shared/types.js' {
 }
 
 /**
- * When a change reaches the disk: with `save` or `close`; within two seconds; before the write returns.
+ * When a change reaches the disk:
+ *
+ * - `none`: with `save` or `close`.
+ * - `everysec`: within two seconds.
+ * - `always`: before the write returns.
  *
  * With `always` each write and each `commit` blocks the thread until the disk has it. To wait without blocking, use `everysec` and one
  * `await store.flush()` after the writes.
@@ -155,7 +159,7 @@ export interface ChangesOptions {
 }
 
 /**
- * A change of a table. Applying it twice is harmless. Keys and values are decoded by the table's codecs; for a codec of your own
+ * A change of a table. Applying it twice is harmless. Keys and values are decoded by the table's codecs; for your own codec
  * pass the option `tables`. `expires` is when the pair expires, in milliseconds since 1970.
  */
 export type Change = { readonly table: string } & (
@@ -245,11 +249,11 @@ export interface Stats {
   logError: string | undefined
   /** The position of the last change, if the file has a log. */
   position: string | undefined
-  /**
-   * With `readOnly`: the bytes of the file not read yet, as of the last refresh; when all were read; why `follow` fails.
-   */
+  /** With `readOnly`: the bytes of the file not read yet, as of the last refresh. */
   behindBytes: number
+  /** With `readOnly`: when all were read. */
   refreshed: Date | undefined
+  /** With `readOnly`: why `follow` fails. */
   followError: string | undefined
 }
 

@@ -30,9 +30,13 @@ import type {
 } from './index.js'
 
 /**
- * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
- * second; with `none` after `flush` and `close`. In `opfs` a change always outlives the tab. If writing to the disk fails, that
- * call fails; in `indexeddb` the next one.
+ * When a change is on the disk:
+ *
+ * - `always`: when the call returns, in `indexeddb` soon after.
+ * - `everysec`: within a second.
+ * - `none`: after `flush` and `close`.
+ *
+ * In `opfs` a change always outlives the tab. If writing to the disk fails, that call fails, in `indexeddb` the next one.
  */
 export type Durability = 'none' | 'everysec' | 'always'
 
