@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { load } from 'twindex-wasm'
-import { kill, start } from './chromium.js'
+import { kill, start, within } from './chromium.js'
 import { openWorker } from './store.js'
 
 const { Store } = await load()
@@ -160,6 +160,25 @@ test('a window keeps a store too, in IndexedDB', async () => {
   }, address)
   assert.deepEqual(seen.slice(0, 2), ['indexeddb', 'b'])
   assert.match(seen[2], /^TWINDEX_IO .*'opfs'/)
+  await page.close()
+})
+
+test('files in IndexedDB that are read at the same time leave no connection that blocks a removal', async () => {
+  const page = await context.newPage()
+  await page.goto(`${address}page.css`)
+  const read = page.evaluate(async (from) => {
+    const { IndexedFiles } = await import(`${from}twindex-wasm/src/browser/storage.js`)
+    const writer = new IndexedFiles('read at once')
+    const file = await writer.create(1)
+    for (const bytes of [[1, 2], [3]]) file.append(Uint8Array.from(bytes))
+    await file.close()
+    const reader = new IndexedFiles('read at once')
+    const found = await Promise.all([reader.read(1), reader.read(1), reader.list()])
+    await reader.destroy()
+    const left = await new IndexedFiles('read at once').list()
+    return [...found, left].map((each) => [...each])
+  }, address)
+  assert.deepEqual(await within('the removal', read), [[1, 2, 3], [1, 2, 3], [1], []])
   await page.close()
 })
 
