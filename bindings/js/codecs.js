@@ -116,11 +116,11 @@ const MOST_NAME_BYTES = 255
 
 function readName(name) {
   if (name === undefined) {
-    throw typeError('a codec of your own has a name, which the table remembers', name)
+    throw typeError('your codec must have a name, which the table remembers', name)
   }
   readString(name, "a codec's name")
   if (TAKEN.includes(name)) {
-    throw rangeError(`a codec of your own needs a name of its own, not ${describe(name)}`)
+    throw rangeError(`your codec must not have the name of a codec of Twindex: ${describe(name)}`)
   }
   const { length } = encodeText(name, "codec's name")
   if (length > 0 && length <= MOST_NAME_BYTES) return name
@@ -213,7 +213,7 @@ function remembered(codecs, what, of, name) {
   throw makeError(
     'TWINDEX_WRONG_CODEC',
     `the ${of} of ${what} have the codec "${name}", which is not one of this package: ` +
-      `open it with a codec of your own of that name, or with "bytes"`,
+      `open it with your own codec of that name, or with "bytes"`,
   )
 }
 

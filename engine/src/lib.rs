@@ -329,7 +329,7 @@ pub enum Error {
         limit: Option<usize>,
         /// The bytes that the store would hold after the write.
         needed: usize,
-        /// How many of them are kept for open snapshots alone.
+        /// How many of them only open snapshots need.
         kept: usize,
     },
     /// A write to a table of a [`Snapshot`].
@@ -436,7 +436,7 @@ impl fmt::Display for Error {
                     None => f.write_str("the system has no memory for them")?,
                 }
                 if *kept > 0 {
-                    write!(f, " ({kept} of them are kept for open snapshots)")?;
+                    write!(f, " ({kept} of them for open snapshots)")?;
                 }
                 Ok(())
             }
@@ -8965,7 +8965,7 @@ struct Snapshots {
     any_dropped: AtomicBool,
     /// Held while what closed snapshots kept is freed.
     pruning: Mutex<()>,
-    /// The bytes that are kept for snapshots alone.
+    /// The bytes that only snapshots need.
     kept: AtomicUsize,
     /// The open transactions.
     transactions: AtomicUsize,

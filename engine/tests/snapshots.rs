@@ -244,7 +244,7 @@ fn write_refused_for_memory_names_snapshots() {
         let snapshot = store.snapshot().unwrap();
         let refused = (0..2000).find_map(|key| table.upsert(format!("{key:05}"), [b'n'; 40]).err()).unwrap();
         assert!(matches!(refused, Error::MemoryLimit { kept, .. } if kept > 0), "{refused:?}");
-        assert!(refused.to_string().contains("kept for open snapshots"), "{refused}");
+        assert!(refused.to_string().contains("of them for open snapshots"), "{refused}");
         assert!(snapshot.table("t").unwrap().iter().all(|(_, value)| value == [b'o'; 40]));
         drop(snapshot);
         table.upsert("00000", [b'n'; 40]).unwrap();

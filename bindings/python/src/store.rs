@@ -81,7 +81,7 @@ impl Store {
     /// Keys are "str", "bytes", "int" or "tuple", values "str", "bytes", "int", "json", "msgpack" or "pickle". Both can
     /// also be a `Codec` of your own. The default of a new table is "str". A table remembers its codecs, in files and dumps too,
     /// so open it without naming them. "bytes" returns the stored bytes; any other codec than the table's raises
-    /// `WrongCodecError`. Name "pickle" and codecs of your own each time.
+    /// `WrongCodecError`. Name "pickle" and your own codecs each time.
     ///
     /// Integers have 64 bits. Keys that are `int` order as numbers, and tuples of None, bytes, str, int, float and tuples
     /// as tuples do. "msgpack" needs the package msgpack. Reading "pickle" can run any code: never read values
@@ -347,7 +347,7 @@ impl Store {
 
     /// The changes after a position, by default from now on, in the order of the log: a `Changes`, which is an iterator.
     ///
-    /// `tables` limits them to these tables, and names their codecs: "pickle" and codecs of your own need it. With `raw` keys and
+    /// `tables` limits them to these tables, and names their codecs: "pickle" and your own codecs need it. With `raw` keys and
     /// values are bytes.
     ///
     /// They are read from the file, so a store that another process has open with `read_only=True` has them too. Raises

@@ -48,7 +48,7 @@ class Codec(Generic[T]):
                 f"the name of a codec must be str, not {type(self.name).__name__}: {self.name!r}"
             )
         if self.name in _TAKEN:
-            raise CodecNameError(f"a codec of your own needs a name of its own, not {self.name!r}")
+            raise CodecNameError(f"your codec must not have the name of a codec of Twindex: {self.name!r}")
         size = len(self.name.encode("utf-8", "surrogatepass"))
         if not 1 <= size <= _MAX_NAME_BYTES:
             raise CodecNameError(

@@ -81,7 +81,7 @@ class Watch(Iterator["Change"], AsyncIterator["Change"]):
 
     async def __anext__(self) -> Change:
         if self._is_awaited:
-            raise RuntimeError("another task waits for this watch: give each task a watch of its own")
+            raise RuntimeError("another task waits for this watch: give each task its own watch")
         loop = asyncio.get_running_loop()
         self._is_awaited = True
         try:

@@ -204,7 +204,7 @@ class Changes:
 
     def __init__(self, begin: Callable[[], _twindex.Changes], position: str | None) -> None:
         self.position = position
-        """Where to go on: behind the last batch that was given. None where it has not begun, at the oldest of a file."""
+        """The position after the last batch that you got, to continue from. None before the first batch of a file."""
         self._begin = begin
         self._changes: _twindex.Changes | None = None
         self._ahead: deque[ChangeSet] = deque()
