@@ -1393,9 +1393,11 @@ impl Writer<'_> {
         };
         let best = fitting.map(apart).min();
         // If too many are open, pairs that are over at different times share one. A segment with few pairs would waste memory.
+        // If memory is short they share one, too: to free a segment of 1 MB takes a millisecond and more.
+        let is_short = state.available() < 2 * state.standard;
         let is_full = state.open.len() >= (state.mapped() / state.standard / 16).clamp(3, 16);
         if let Some((apart, _, number)) = best
-            && (apart == 0 || is_full)
+            && (apart == 0 || is_full || is_short)
         {
             let segment = &mut self.state.segments[number];
             segment.filled += size;

@@ -68,14 +68,14 @@ mod system {
     }
 }
 
-/// Chunks of memory, cut into runs of pages. A run that is given back joins its free neighbours and then serves any length. It
-/// stays resident until there is too much of that. Where memory goes back to the allocator, each run is a chunk.
+/// Chunks of memory, cut into runs. A run that is given back joins its free neighbours of its kind. It stays resident until there
+/// is too much of that. Where memory goes back to the allocator, each run is a chunk.
 #[derive(Default)]
 pub(super) struct Pages {
     /// The chunks, and the free runs, by their addresses.
     chunks: Vec<(NonNull<u8>, usize)>,
     free: Vec<Run>,
-    /// The bytes of all chunks, and those of free runs that may be resident.
+    /// The bytes of all chunks, and those of resident runs.
     mapped: usize,
     spare: usize,
 }
@@ -84,14 +84,21 @@ pub(super) struct Pages {
 struct Run {
     at: NonNull<u8>,
     bytes: usize,
-    /// No more of it than this is resident.
-    resident: usize,
+    is_resident: bool,
 }
 
 impl Run {
     fn end(self) -> NonNull<u8> {
-        self.at.map_addr(|at| at.saturating_add(self.bytes))
+        after(self.at, self.bytes)
     }
+
+    const fn spare(self) -> usize {
+        if self.is_resident { self.bytes } else { 0 }
+    }
+}
+
+fn after(at: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+    at.map_addr(|at| at.saturating_add(bytes))
 }
 
 impl Pages {
@@ -102,25 +109,35 @@ impl Pages {
     /// Takes so many bytes, which are whole pages. Returns where, and how many of them were spare.
     pub(super) fn take(&mut self, bytes: usize) -> Option<(NonNull<u8>, usize)> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(PAGE));
-        let runs = self.free.iter().enumerate();
-        let fitting = runs.filter(|(_, run)| run.bytes == bytes || IS_VIRTUAL && run.bytes > bytes);
-        // Pages that are not resident take time.
-        let best = fitting.min_by_key(|(_, run)| (bytes.saturating_sub(run.resident), run.bytes));
-        let number = match best {
-            Some((number, _)) => number,
-            None => self.map(bytes)?,
-        };
-        let run = self.free[number];
-        let left = run.bytes - bytes;
-        let spare = run.resident - run.resident.min(left);
-        self.spare -= spare;
-        if left > 0 {
-            let at = run.at.map_addr(|at| at.saturating_add(bytes));
-            self.free[number] = Run { at, bytes: left, resident: run.resident - spare };
-        } else {
-            self.free.remove(number);
+        // The runs from each one on that touch and are long enough, and how much of them is resident.
+        let (mut best, mut end, mut sum, mut spare) = (None, 0, 0, 0);
+        for first in 0..self.free.len() {
+            while sum < bytes && end < self.free.len() && (end == first || self.touch(end)) {
+                (sum, spare) = (sum + self.free[end].bytes, spare + self.free[end].spare());
+                end += 1;
+            }
+            if sum >= bytes && (IS_VIRTUAL || sum == bytes) {
+                let over = sum - bytes;
+                let resident = spare - self.free[end - 1].spare().min(over);
+                // Pages that are not resident take time.
+                let rank = (bytes - resident, over);
+                if best.is_none_or(|(other, _, _)| rank < other) {
+                    best = Some((rank, first, end));
+                }
+            }
+            (sum, spare) = (sum - self.free[first].bytes, spare - self.free[first].spare());
         }
-        Some((run.at, spare))
+        let ((missing, over), first, end) = match best {
+            Some(best) => best,
+            None => self
+                .map(bytes)
+                .map(|number| ((bytes, self.free[number].bytes - bytes), number, number + 1))?,
+        };
+        let (at, last) = (self.free[first].at, &mut self.free[end - 1]);
+        (last.at, last.bytes) = (after(last.at, last.bytes - over), over);
+        self.free.drain(first..if over > 0 { end - 1 } else { end });
+        self.spare -= bytes - missing;
+        Some((at, bytes - missing))
     }
 
     /// Makes a chunk for so many bytes, and of it a free run. Returns the run's number.
@@ -132,42 +149,41 @@ impl Pages {
         let at = system::map(length)?;
         self.mapped += length;
         self.chunks.insert(self.chunks.partition_point(|&(other, _)| other < at), (at, length));
-        let number = self.free.partition_point(|run| run.at < at);
-        self.free.insert(number, Run { at, bytes: length, resident: 0 });
-        Some(number)
+        Some(self.put(Run { at, bytes: length, is_resident: false }))
     }
 
     /// # Safety
-    /// The memory came from `take`, so much of it is resident, and nobody uses it any more.
+    /// The memory came from `take`, what follows so many resident bytes of it is not resident, and nobody uses it any more.
     pub(super) unsafe fn give(&mut self, at: NonNull<u8>, bytes: usize, resident: usize) {
-        self.spare += resident;
-        self.put(Run { at, bytes, resident }, |_| true);
+        self.put(Run { at, bytes: resident, is_resident: true });
+        self.put(Run { at: after(at, resident), bytes: bytes - resident, is_resident: false });
     }
 
-    /// Adds a free run, which joins its neighbours if they are like that.
-    fn put(&mut self, mut run: Run, joins: impl Fn(Run) -> bool) {
+    /// Adds a free run, which joins its neighbours if they are like that. Returns its number.
+    fn put(&mut self, run: Run) -> usize {
         let mut number = self.free.partition_point(|other| other.at < run.at);
-        if let Some(&after) = self.free.get(number)
-            && joins(after)
-            && self.touch(run, after)
-        {
-            (run.bytes, run.resident) = (run.bytes + after.bytes, run.resident + after.resident);
-            self.free.remove(number);
+        if run.bytes == 0 {
+            return number;
         }
-        if let Some(&Run { at, bytes, resident }) = self.free[..number].last()
-            && joins(self.free[number - 1])
-            && self.touch(self.free[number - 1], run)
-        {
-            run = Run { at, bytes: bytes + run.bytes, resident: resident + run.resident };
-            number -= 1;
-            self.free.remove(number);
-        }
+        self.spare += run.spare();
         self.free.insert(number, run);
+        for next in [number + 1, number] {
+            if (1..self.free.len()).contains(&next)
+                && self.free[next].is_resident == self.free[next - 1].is_resident
+                && self.touch(next)
+            {
+                self.free[next - 1].bytes += self.free[next].bytes;
+                self.free.remove(next);
+                number = next - 1;
+            }
+        }
+        number
     }
 
-    /// A chunk is unmapped by itself, so runs of two stay apart.
-    fn touch(&self, before: Run, after: Run) -> bool {
-        before.end() == after.at && self.chunk(after.at).is_err()
+    /// Whether a free run touches the one before. A chunk is unmapped by itself, so runs of two stay apart.
+    fn touch(&self, number: usize) -> bool {
+        let at = self.free[number].at;
+        self.free[number - 1].end() == at && self.chunk(at).is_err()
     }
 
     /// The number of the chunk that begins there.
@@ -175,39 +191,34 @@ impl Pages {
         self.chunks.binary_search_by_key(&at, |&(at, _)| at)
     }
 
-    /// Gives memory back to the system: the run of which most is resident, or the end of that. Returns how much it was.
+    /// Gives memory back to the system: the end of the longest resident run. Returns how much it was.
     pub(super) fn release(&mut self) -> usize {
         /// The system takes some 15 us for so much, and several times that on a busy machine.
         const STEP: usize = 256 << 10;
-        let Some((number, &run)) = self.free.iter().enumerate().max_by_key(|(_, run)| run.resident) else {
+        let longest = self.free.iter().enumerate().max_by_key(|(_, run)| run.spare());
+        let Some((number, &run)) = longest.filter(|(_, run)| run.is_resident) else { return 0 };
+        let bytes = if IS_VIRTUAL { run.bytes.min(STEP) } else { run.bytes };
+        let left = run.bytes - bytes;
+        let at = after(run.at, left);
+        // SAFETY: P1. The run is free.
+        if IS_VIRTUAL && !unsafe { system::discard(at, bytes) } {
             return 0;
-        };
-        let chunk = self.chunk(run.at).ok().filter(|&chunk| self.chunks[chunk].1 == run.bytes);
-        if let Some(chunk) = chunk.filter(|_| run.resident <= STEP || !IS_VIRTUAL) {
+        }
+        self.spare -= bytes;
+        self.free[number].bytes = left;
+        if left == 0 {
+            self.free.remove(number);
+        }
+        let number = self.put(Run { at, bytes, is_resident: false });
+        let run = self.free[number];
+        if let Some(chunk) = self.chunk(run.at).ok().filter(|&chunk| self.chunks[chunk].1 == run.bytes) {
             self.chunks.remove(chunk);
             self.free.remove(number);
             self.mapped -= run.bytes;
-            self.spare -= run.resident;
             // SAFETY: P1. All of the chunk was free.
             unsafe { system::unmap(run.at, run.bytes) };
-            return run.resident;
         }
-        // Of a run that is partly resident nobody knows which part that is.
-        let bytes = if run.resident == run.bytes { run.bytes.min(STEP) } else { run.bytes };
-        let at = run.at.map_addr(|at| at.saturating_add(run.bytes - bytes));
-        // SAFETY: P1. The run is free.
-        if run.resident == 0 || !unsafe { system::discard(at, bytes) } {
-            return 0;
-        }
-        let released = run.resident.min(bytes);
-        self.spare -= released;
-        if bytes == run.bytes {
-            self.free.remove(number);
-        } else {
-            self.free[number] = Run { bytes: run.bytes - bytes, resident: run.resident - released, ..run };
-        }
-        self.put(Run { at, bytes, resident: 0 }, |other| other.resident == 0);
-        released
+        bytes
     }
 }
 
