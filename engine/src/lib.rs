@@ -838,11 +838,11 @@ pub fn seed_hashing(secret: u64) -> bool {
 /// A reader *pins* the epoch for its store before it follows the first shared pointer, and unpins after its last use. A
 /// writer unlinks memory and puts it into a [`Limbo`], which returns it once no pinned thread can reach it. So a slow
 /// reader delays reuse in its own store, and in no other. A pin must be visible before the reader's first load. That
-/// usually takes a fence for each read. On Linux the writer instead runs that fence on every core, so a pin is two stores.
+/// usually takes a fence for each read. On Linux the writer instead runs that fence on every core, so a pin is a store or two.
 ///
-/// Why nothing is freed too early: a writer unlinks an item and then reads epoch `e`. `push` marks the item `e + 1`, and `pop`
-/// returns it once `safe`, which `advance` raises, is greater. `safe` is never above the epoch that `advance` ended, nor above
-/// that of a pin that it saw.
+/// Why nothing is freed too early, where `e + 1` is the epoch after `e`: a writer unlinks an item and then reads epoch `e`. `push`
+/// marks the item `e + 1`, and `pop` returns it once `safe`, which `advance` raises, is greater. `safe` is never above the epoch
+/// that `advance` ended, nor above that of a pin that it saw.
 ///
 /// 1. *From epoch `e + 2` on, all threads see that the item is unlinked.* Epoch `e + 1` ends after a thread has seen that it has
 ///    begun, and has then run the barrier. On the writer's core that barrier comes after the writer read `e`, or it would have
@@ -856,7 +856,7 @@ mod epoch {
     use super::platform::barrier;
     use super::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
-        Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+        Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst},
         fence,
     };
     use super::sync::thread_local;
@@ -865,8 +865,10 @@ mod epoch {
     use std::marker::PhantomData;
     use std::ptr;
 
-    /// The present epoch. It only grows; 0 stands for "not pinned".
+    /// The present epoch. It only grows, and is odd. An even number in a slot says that it is not pinned.
     static NOW: AtomicU64 = AtomicU64::new(1);
+    /// From one epoch to the next, which is `e + 1` above.
+    const NEXT: u64 = 2;
 
     /// The list of all slots, newest first. Slots are reused and never freed.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
@@ -877,9 +879,10 @@ mod epoch {
     /// Where one thread announces its pin. It takes two cache lines, because processors fetch lines in pairs.
     #[repr(align(128))]
     struct Slot {
-        /// The epoch it is pinned in, or 0.
+        /// The epoch it is pinned in. Between pins it is equal to `store`, so a thread that pins for the same store again
+        /// compares one word and writes one. 0 before the first pin.
         pinned: AtomicU64,
-        /// The address of the `Memory` of the store it is pinned for, with `WRITES` if it may write there.
+        /// The address of the `Memory` of the store it was last pinned for, with `WRITES` if it may write there.
         store: AtomicUsize,
         taken: AtomicBool,
         /// The word that the guard of a nested pin resets.
@@ -928,7 +931,7 @@ mod epoch {
     fn take_slot() -> &'static Slot {
         for slot in slots() {
             if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
-                if slot.pinned.load(Acquire) == 0 {
+                if !slot.is_pinned(Acquire) {
                     slot.owner.store(thread(), Relaxed);
                     return slot;
                 }
@@ -963,12 +966,14 @@ mod epoch {
     // --- pins
 
     /// Marks a pin of a thread that may write. A `Memory` is aligned, so this bit of its address is free.
-    const WRITES: usize = 1;
+    const WRITES: usize = 2;
+    const _: () = assert!(align_of::<Memory>() > WRITES);
 
     /// A pin. While it lives, nothing is freed that the thread can reach in the store. Pins nest.
     pub(super) struct Guard {
-        /// The word that becomes 0 when the pin ends.
+        /// The word that says that the thread is pinned, and what it becomes when the pin ends.
         word: &'static AtomicU64,
+        free: u64,
         not_send: PhantomData<*const ()>,
     }
 
@@ -976,23 +981,36 @@ mod epoch {
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr();
-        pin_at_once(store).unwrap_or_else(|| pin_slowly(store))
+        pin_anew(store).unwrap_or_else(|| pin_slowly(store))
     }
 
     /// Begins a pin of a thread that may write. `has_writers` finds it.
     #[inline(always)]
     pub(super) fn pin_to_write(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr() | WRITES;
-        pin_at_once(store).unwrap_or_else(|| pin_slowly(store))
+        pin_anew(store).unwrap_or_else(|| pin_slowly(store))
     }
 
     /// Begins a pin, if the thread has a slot and no other pin.
     #[inline(always)]
-    pub(super) fn pin_at_once(store: usize) -> Option<Guard> {
-        let slot = OWN.try_with(Cell::get).ok().filter(|slot| slot.pinned.load(Relaxed) == 0)?;
-        let pinned = slot.pin(store);
-        barrier::light();
-        Some(pinned)
+    fn pin_anew(store: usize) -> Option<Guard> {
+        let slot = OWN.try_with(Cell::get).ok().filter(|slot| !slot.is_pinned(Relaxed))?;
+        Some(slot.pin(store))
+    }
+
+    /// What `pin_again` needs to know of a store.
+    pub(super) fn ticket(memory: &Memory) -> u64 {
+        ptr::from_ref(memory).addr() as u64
+    }
+
+    /// A ticket with which nothing can be pinned.
+    pub(super) const NO_TICKET: u64 = u64::MAX - 1;
+
+    /// Begins a pin to read, if the thread's last pin was to read in the same store and has ended. `store` is right then.
+    #[inline(always)]
+    pub(super) fn pin_again(ticket: u64) -> Option<Guard> {
+        let slot = OWN.try_with(Cell::get).ok().filter(|slot| slot.pinned.load(Relaxed) == ticket)?;
+        Some(slot.begin(ticket))
     }
 
     #[cold]
@@ -1000,11 +1018,11 @@ mod epoch {
         let seat = seat();
         let own = seat.unwrap_or_else(take_slot);
         // Two pins of a thread about to end may be nested too, but no snapshot is opened there.
-        let outer = (own.pinned.load(Relaxed) != 0).then(|| own.store.load(Relaxed));
+        let outer = own.is_pinned(Relaxed).then(|| own.store.load(Relaxed));
         let guard = match outer {
             None => own.pin(store),
             Some(outer) if outer == store || outer == store | WRITES => {
-                Guard { word: &own.nested, not_send: PhantomData }
+                Guard { word: &own.nested, free: 0, not_send: PhantomData }
             }
             Some(_) => {
                 let spare = take_slot();
@@ -1032,8 +1050,19 @@ mod epoch {
         #[inline(always)]
         fn pin(&'static self, store: usize) -> Guard {
             self.store.store(store, Release);
+            self.begin(store as u64)
+        }
+
+        #[inline(always)]
+        fn begin(&'static self, free: u64) -> Guard {
             self.pinned.store(NOW.load(Acquire), Release);
-            Guard { word: &self.pinned, not_send: PhantomData }
+            barrier::light();
+            Guard { word: &self.pinned, free, not_send: PhantomData }
+        }
+
+        #[inline(always)]
+        fn is_pinned(&self, ordering: Ordering) -> bool {
+            self.pinned.load(ordering) & 1 != 0
         }
     }
 
@@ -1052,7 +1081,7 @@ mod epoch {
     /// How often the calling thread is, not counting nested pins.
     pub(super) fn own_writers(memory: &Memory) -> usize {
         // Most often the thread has no pin at all.
-        if OWN.try_with(|own| own.get().pinned.load(Relaxed) == 0) == Ok(true) {
+        if OWN.try_with(|own| own.get().is_pinned(Relaxed)) == Ok(false) {
             return 0;
         }
         writers(memory).filter(|slot| slot.owner.load(Relaxed) == thread()).count()
@@ -1061,8 +1090,7 @@ mod epoch {
     /// Whether the calling thread is in the store, so that waiting for its readers is in vain.
     pub(super) fn is_pinned(memory: &Memory) -> bool {
         let is_of = |slot: &Slot| slot.store.load(Relaxed) & !WRITES == ptr::from_ref(memory).addr();
-        slots()
-            .any(|slot| slot.pinned.load(Relaxed) != 0 && slot.owner.load(Relaxed) == thread() && is_of(slot))
+        slots().any(|slot| slot.is_pinned(Relaxed) && slot.owner.load(Relaxed) == thread() && is_of(slot))
     }
 
     /// Whether another thread may begin a pin without a fence. One that takes a slot later runs a fence with its first pin.
@@ -1072,13 +1100,13 @@ mod epoch {
 
     fn writers(memory: &Memory) -> impl Iterator<Item = &'static Slot> {
         let store = ptr::from_ref(memory).addr() | WRITES;
-        slots().filter(move |slot| slot.pinned.load(Acquire) != 0 && slot.store.load(Acquire) == store)
+        slots().filter(move |slot| slot.is_pinned(Acquire) && slot.store.load(Acquire) == store)
     }
 
     impl Drop for Guard {
         #[inline(always)]
         fn drop(&mut self) {
-            self.word.store(0, Release);
+            self.word.store(self.free, Release);
         }
     }
 
@@ -1097,12 +1125,12 @@ mod epoch {
         if !barrier::heavy() {
             return;
         }
-        let _ = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst);
+        let _ = NOW.compare_exchange(now, now + NEXT, SeqCst, SeqCst);
         let mut oldest = u64::MAX;
         for slot in slots() {
             let pinned = slot.pinned.load(Acquire);
             let store = slot.store.load(Acquire) & !WRITES;
-            if pinned != 0 && store == ptr::from_ref(memory).addr() {
+            if pinned & 1 != 0 && store == ptr::from_ref(memory).addr() {
                 oldest = oldest.min(pinned);
             }
         }
@@ -1128,7 +1156,7 @@ mod epoch {
         /// Adds an item. It is unlinked already: E2.
         pub(super) fn push(&mut self, item: T) {
             barrier::before_now();
-            self.0.push_back((NOW.load(Relaxed) + 1, item));
+            self.0.push_back((NOW.load(Relaxed) + NEXT, item));
         }
 
         pub(super) fn oldest(&self) -> Option<&T> {
@@ -2289,8 +2317,9 @@ impl<T> Drop for Shared<T> {
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there that counts no
 ///   pair past it.
 /// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table of blocks names each
-///   block that has one of them, by the same number for ever, and so do the tables of shards that were divided off it. A free
-///   record belongs to one shard, which alone cuts it and joins it with others.
+///   block that has one of them, by the same number for ever, and so do the tables of shards that were divided off it. The
+///   index's table of shards leads to the same table. A free record belongs to one shard, which alone cuts it and joins it with
+///   others.
 #[path = "../tests/check"]
 mod hash {
     use super::platform::Tags;
@@ -2777,6 +2806,9 @@ mod hash {
 
     // --- shards and their lanes of free records
 
+    /// The address of a table of blocks.
+    type Blocks = AtomicPtr<AtomicPtr<u8>>;
+
     /// One lock, and the records of the segments whose hashes begin with its bits. All that an insert needs is in the first
     /// cache line, which often comes from another core.
     #[repr(C, align(64))]
@@ -2784,12 +2816,12 @@ mod hash {
         lock: Lock,
         /// Pairs inserted here less pairs removed here. A pair that a split moved to another shard stays counted here.
         len: AtomicIsize,
-        /// The table of the blocks' addresses, by number. When it is full, a longer one replaces it.
-        blocks: AtomicPtr<AtomicPtr<u8>>,
         /// The segment that a thread is splitting without the lock, or null. It changes under the lock.
         splitting: AtomicPtr<u8>,
-        /// The index's table of shards while this is the only one.
+        /// This shard. With `blocks` it is the index's table of shards while there is no other one.
         alone: AtomicPtr<Shard>,
+        /// The table of the blocks' addresses, by number. When it is full, a longer one replaces it.
+        blocks: Blocks,
         /// The first table of blocks. It is in a cache line that is read anyway.
         first_blocks: [AtomicPtr<u8>; FIRST_BLOCKS],
         state: UnsafeCell<ShardState>,
@@ -2942,9 +2974,9 @@ mod hash {
                 at.write(Self {
                     lock: Lock::default(),
                     len: AtomicIsize::new(0),
-                    blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
                     splitting: AtomicPtr::new(ptr::null_mut()),
                     alone: AtomicPtr::new(at),
+                    blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
                     first_blocks: [const { AtomicPtr::new(ptr::null_mut()) }; FIRST_BLOCKS],
                     state: UnsafeCell::new(ShardState { block_capacity: FIRST_BLOCKS, ..Default::default() }),
                 });
@@ -2965,19 +2997,33 @@ mod hash {
         /// The address of a record, which may be free.
         #[inline]
         fn address(&self, reference: u32) -> *const u8 {
-            debug_assert!(reference != 0);
-            if REFS_ARE_ADDRESSES {
-                return ptr::with_exposed_provenance(reference as usize * REF_UNIT);
-            }
-            let number = (reference >> BLOCK_UNITS_BITS) as usize;
-            let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
-            // SAFETY: H4. A ref is stored only after its block is in the table, so a table loaded after it has the block. The
-            // pin or the lock keeps the table.
-            unsafe {
-                let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
-                block.add(unit * REF_UNIT)
-            }
+            address_in(&self.blocks, reference)
         }
+    }
+
+    #[inline(always)]
+    fn address_in(blocks: &Blocks, reference: u32) -> *const u8 {
+        debug_assert!(reference != 0);
+        if REFS_ARE_ADDRESSES {
+            return ptr::with_exposed_provenance(reference as usize * REF_UNIT);
+        }
+        let number = (reference >> BLOCK_UNITS_BITS) as usize;
+        let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
+        // SAFETY: H4. A ref is stored only after its block is in the table, so a table loaded after it has the block. The
+        // pin or the lock keeps the table.
+        unsafe { (*blocks.load(Acquire).add(number)).load(Relaxed).cast::<[u8; REF_UNIT]>().add(unit).cast() }
+    }
+
+    const _: () = assert!(mem::offset_of!(Shard, blocks) - mem::offset_of!(Shard, alone) == ENTRY);
+
+    /// Where a table of shards, given by its middle, has a shard's address.
+    ///
+    /// # Safety
+    /// The table has an entry of this number and is kept for `'s`.
+    #[inline]
+    unsafe fn shard_word<'s>(table: *const Blocks, number: usize) -> &'s AtomicPtr<Shard> {
+        // SAFETY: H4, the caller's promise.
+        unsafe { &*table.cast::<AtomicPtr<Shard>>().sub(1 + number) }
     }
 
     // --- the lock of a shard
@@ -3092,8 +3138,10 @@ mod hash {
     pub(super) struct HashIndex {
         hasher: Hashing,
         directory: AtomicPtr<DirectoryHead>,
-        /// The table of shards, by number. It has `SHARDS` entries, or one as long as there is one shard.
-        shards: AtomicPtr<AtomicPtr<Shard>>,
+        /// The middle of the table of shards, by number. From there on it has their tables of blocks, so that a look-up need not
+        /// read a shard's line, which writers change. Before, backwards, it has the shards. It has `SHARDS` of either, or one as
+        /// long as there is one shard.
+        shards: AtomicPtr<Blocks>,
         /// Whether a shard has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
@@ -3148,11 +3196,11 @@ mod hash {
             // SAFETY: H4. A table and its shards live as long as the index. The first shard is there as soon as a table is, and
             // the table within the shard has one entry.
             unsafe {
-                let first = table.as_ref()?.load(Acquire);
-                if number == 0 || ptr::eq(table, &raw const (*first).alone) {
+                let first = shard_word(NonNull::new(table)?.as_ptr(), 0).load(Acquire);
+                if number == 0 || ptr::eq(table, &raw const (*first).blocks) {
                     return (number == 0).then(|| &*first);
                 }
-                (*table.add(number)).load(Acquire).as_ref()
+                shard_word(table, number).load(Acquire).as_ref()
             }
         }
 
@@ -3165,7 +3213,7 @@ mod hash {
         #[inline]
         fn shard(&self, segment: Segment<'_>) -> &Shard {
             // SAFETY: H4. A segment is reachable only after its shard is in the table. Both live as long as the index.
-            unsafe { &*(*self.shards.load(Acquire).add(segment.shard())).load(Acquire) }
+            unsafe { &*shard_word(self.shards.load(Acquire), segment.shard()).load(Acquire) }
         }
 
         // --- reading; callers are pinned
@@ -3187,7 +3235,10 @@ mod hash {
             if slots == 0 {
                 return if home.passed() == 0 { Ok(None) } else { Err(hash) };
             }
-            let record = self.shard(segment).record(home.first(slots).load(Acquire));
+            let reference = home.first(slots).load(Acquire);
+            // SAFETY: H4, as in `shard`.
+            let blocks = unsafe { &*self.shards.load(Acquire).add(segment.shard()) };
+            let record = Record { at: address_in(blocks, reference), lifetime: PhantomData };
             record.value_of(key).map(Some).ok_or(hash)
         }
 
@@ -3711,6 +3762,10 @@ mod hash {
                 let longer = (number * 2).max(NEXT_BLOCKS);
                 let copy = locked.copy_blocks(&mut space, longer)?;
                 shard.blocks.store(copy, Release);
+                let of_shard = |&at: &usize| self.shard_at(at).is_some_and(|one| ptr::eq(one, shard));
+                let at = (0..SHARDS).find(of_shard).expect("a shard is in the table");
+                // SAFETY: H4. The table has an entry for each shard, and the space's lock keeps it.
+                unsafe { (*self.shards.load(Relaxed).add(at)).store(copy, Release) };
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
                 {
@@ -3813,7 +3868,8 @@ mod hash {
                 let first = space.take(size_of::<Shard>())?.cast();
                 // SAFETY: M1. The block has room for a shard, and nobody else knows it.
                 let first = unsafe { Shard::write(first) };
-                self.shards.store((&raw const first.alone).cast_mut(), Release);
+                let table = ptr::from_ref(first).wrapping_byte_add(mem::offset_of!(Shard, blocks));
+                self.shards.store(table.cast_mut().cast(), Release);
             }
             let first = NewSegment::new(&mut space, FIRST_BUCKETS, 0)?.segment;
             self.past.begun.fetch_add(1, AcqRel);
@@ -3912,14 +3968,16 @@ mod hash {
         /// their refs lead to the same records: H4.
         fn divide(&self, low: &mut LockedShard<'_>, number: usize, moved: usize) -> Boxed<()> {
             let space = &mut self.heap.space();
-            if ptr::eq(self.shards.load(Relaxed), &raw const low.shard.alone) {
-                let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
+            if ptr::eq(self.shards.load(Relaxed), &raw const low.shard.blocks) {
+                let table = space.take(2 * SHARDS * ENTRY)?.cast::<Blocks>();
                 // SAFETY: M1. The block has room for so many addresses.
                 unsafe {
-                    table.write_bytes(0, SHARDS);
-                    table.write(AtomicPtr::new(low.shard.alone.load(Relaxed)));
+                    table.write_bytes(0, 2 * SHARDS);
+                    let middle = table.add(SHARDS).as_ptr();
+                    shard_word(middle, 0).store(low.shard.alone.load(Relaxed), Relaxed);
+                    (*middle).store(low.shard.blocks.load(Relaxed), Relaxed);
+                    self.shards.store(middle, Release);
                 }
-                self.shards.store(table.as_ptr(), Release);
             }
             let block = space.take(size_of::<Shard>())?;
             let capacity = low.state().block_capacity.max(NEXT_BLOCKS);
@@ -3941,7 +3999,10 @@ mod hash {
             high_state.empty_at = -moved.cast_signed();
             state.empty_at += moved.cast_signed();
             // SAFETY: H4. The table has an entry for each shard.
-            unsafe { (*self.shards.load(Relaxed).add(number)).store(high.alone.load(Relaxed), Release) };
+            unsafe {
+                (*self.shards.load(Relaxed).add(number)).store(blocks, Release);
+                shard_word(self.shards.load(Relaxed), number).store(high.alone.load(Relaxed), Release);
+            }
             Ok(())
         }
 
@@ -7986,6 +8047,8 @@ pub struct Table {
 /// The fields that every verb needs come first, so that they are in one cache line.
 #[repr(C)]
 struct TableInner {
+    /// With which a look-up in a hash table is pinned. A sorted table has `NO_TICKET`, so one comparison serves both.
+    ticket: u64,
     memory: Arc<Memory>,
     dropped: AtomicBool,
     pairs: Pairs,
@@ -8017,6 +8080,12 @@ enum Pairs {
     Sorted(Shared<sorted::SortedIndex>),
 }
 
+impl Pairs {
+    fn ticket(&self, memory: &Memory) -> u64 {
+        if let Self::Hash(_) = self { epoch::ticket(memory) } else { epoch::NO_TICKET }
+    }
+}
+
 /// Runs the same code with either index.
 macro_rules! with_index {
     ($pairs:expr, $index:ident => $do:expr) => {
@@ -8037,8 +8106,8 @@ impl Table {
             IndexKind::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let codecs = [keys.into(), values.into()];
-        let (memory, dropped) = (own(), AtomicBool::new(false));
-        let inner = TableInner { name: name.into(), codecs, dropped, memory, pairs, moment: None };
+        let (ticket, memory, dropped) = (pairs.ticket(memory), own(), AtomicBool::new(false));
+        let inner = TableInner { ticket, name: name.into(), codecs, dropped, memory, pairs, moment: None };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -8710,9 +8779,10 @@ impl Table {
         let key = key.as_ref();
         Altering::check(self);
         if !cfg!(target_family = "wasm")
-            && let Pairs::Hash(index) = &self.inner.pairs
-            && let Some(pinned) = epoch::pin_at_once(Arc::as_ptr(&self.inner.memory).addr())
+            && let Some(pinned) = epoch::pin_again(self.inner.ticket)
         {
+            // SAFETY: T1. Only a hash table has a ticket.
+            let Pairs::Hash(index) = &self.inner.pairs else { unsafe { std::hint::unreachable_unchecked() } };
             let index = index.get(&pinned);
             return match index.get_at_once(key) {
                 Ok(found) => found.map(read),
@@ -9537,6 +9607,7 @@ impl Snapshot {
         SnapshotTable {
             table: Table {
                 inner: Arc::new(TableInner {
+                    ticket: pairs.ticket(memory),
                     memory: Arc::clone(memory),
                     dropped: AtomicBool::new(true),
                     pairs,

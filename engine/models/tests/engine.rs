@@ -572,6 +572,34 @@ fn a_memory_limit_is_never_passed() {
     });
 }
 
+/// A thread that looks up in two stores by turns is seen by the writers of each.
+#[test]
+fn a_reader_of_two_stores_by_turns_is_seen_in_both() {
+    model(300, || {
+        let tables = [new_table(IndexKind::Hash), new_table(IndexKind::Hash)];
+        for table in &tables {
+            fill(table, 0..2);
+        }
+        let both = tables.clone();
+        let reader = move |_: &Table| {
+            for at in [0, 0, 1, 1, 0, 1, 1, 0] {
+                assert!(look(&both[at], &key(at)).is_some());
+            }
+        };
+        let writer = |table: Table| {
+            work(move |_| {
+                for version in 1..10 {
+                    for number in 0..2 {
+                        assert!(table.replace(key(number), value(&key(number), version, 10)).unwrap());
+                    }
+                }
+            })
+        };
+        on_threads(&tables[0], [work(reader), writer(tables[0].clone()), writer(tables[1].clone())]);
+        tables[1].check();
+    });
+}
+
 /// An overwrite takes no more memory once the old value is free. A reader that was in it for a moment had it refused.
 #[test]
 fn overwrite_at_the_limit_waits_for_readers_of_the_old_values() {

@@ -82,7 +82,7 @@ impl Slot {
     fn pinned_for(&self, store: usize) -> Option<u64> {
         let pinned = self.pinned.load(Acquire);
         let is_for = self.store.load(Acquire) == store;
-        (pinned != 0 && is_for).then_some(pinned)
+        (pinned & 1 != 0 && is_for).then_some(pinned)
     }
 }
 
@@ -95,6 +95,9 @@ struct Epoch {
     leads_to: [AtomicUsize; 2],
     blocks: [[Bytes; 2]; 2],
 }
+
+/// As in `epoch`: epochs are odd.
+const NEXT: u64 = 2;
 
 /// Stores by number.
 const ONE: usize = 1;
@@ -116,11 +119,19 @@ impl Epoch {
         self.pin_in(0, store);
     }
 
-    /// `Slot::pin`, with the fence of a reader whom no system call helps.
+    /// `pin_again` where the last pin was for the same store, else `Slot::pin`, with the fence of a reader whom no system call
+    /// helps.
     fn pin_in(&self, slot: usize, store: usize) {
-        self.slots[slot].store.store(store, Release);
-        self.slots[slot].pinned.store(self.now.load(Acquire), Release);
+        let slot = &self.slots[slot];
+        if slot.pinned.load(Relaxed) != Self::ticket(store) {
+            slot.store.store(store, Release);
+        }
+        slot.pinned.store(self.now.load(Acquire), Release);
         fence(SeqCst);
+    }
+
+    fn ticket(store: usize) -> u64 {
+        2 * store as u64
     }
 
     fn unpin(&self) {
@@ -129,7 +140,8 @@ impl Epoch {
 
     /// `Drop for Guard`.
     fn unpin_in(&self, slot: usize) {
-        self.slots[slot].pinned.store(0, Release);
+        let slot = &self.slots[slot];
+        slot.pinned.store(Self::ticket(slot.store.load(Relaxed)), Release);
     }
 
     /// What a pinned reader does.
@@ -153,7 +165,7 @@ impl Epoch {
     fn replace_and_leave(&self, store: usize, meanwhile: impl FnOnce()) -> bool {
         self.leads_to[store - 1].store(1, Release);
         fence(SeqCst);
-        let epoch = self.now.load(Relaxed) + 1;
+        let epoch = self.now.load(Relaxed) + NEXT;
         meanwhile();
         let free = epoch < self.safe.load(Acquire);
         if free {
@@ -165,7 +177,7 @@ impl Epoch {
     fn advance(&self, store: usize) -> (u64, u64) {
         let now = self.now.load(SeqCst);
         fence(SeqCst);
-        let ended = self.now.compare_exchange(now, now + 1, SeqCst, SeqCst).unwrap_or_else(|later| later);
+        let ended = self.now.compare_exchange(now, now + NEXT, SeqCst, SeqCst).unwrap_or_else(|later| later);
         let pinned = self.slots.iter().filter_map(|slot| slot.pinned_for(store));
         let oldest = pinned.min().unwrap_or(u64::MAX);
         self.safe.fetch_max(oldest.min(now), AcqRel);
@@ -178,22 +190,23 @@ fn what_a_pinned_reader_can_reach_is_not_freed() {
     mirrors(
         "
         self.store.store(store, Release);
-        self.pinned.store(NOW.load(Acquire), Release);
+        self.begin(store as u64)
         ",
     );
-    mirrors("self.word.store(0, Release);");
+    mirrors("let slot = OWN.try_with(Cell::get).ok().filter(|slot| slot.pinned.load(Relaxed) == ticket)?;");
+    mirrors("self.word.store(self.free, Release);");
     mirrors(
         "
         let now = NOW.load(SeqCst);
         if !barrier::heavy() {
         ",
     );
-    mirrors("let _ = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst);");
+    mirrors("let _ = NOW.compare_exchange(now, now + NEXT, SeqCst, SeqCst);");
     mirrors(
         "
         let pinned = slot.pinned.load(Acquire);
         let store = slot.store.load(Acquire) & !WRITES;
-        if pinned != 0 && store == ptr::from_ref(memory).addr() {
+        if pinned & 1 != 0 && store == ptr::from_ref(memory).addr() {
         ",
     );
     model(|| {
@@ -214,7 +227,7 @@ fn what_a_pinned_reader_can_reach_is_not_freed() {
 #[test]
 fn what_another_thread_found_safe_is_not_read() {
     mirrors("let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));");
-    mirrors("self.0.push_back((NOW.load(Relaxed) + 1, item));");
+    mirrors("self.0.push_back((NOW.load(Relaxed) + NEXT, item));");
     mirrors(
         "
         let safe = memory.safe.0.load(Acquire);
@@ -253,22 +266,22 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
             for core in [&self.reader, &self.writer] {
                 drop(core.lock().unwrap());
             }
-            let _ = self.epoch.now.compare_exchange(now, now + 1, SeqCst, SeqCst);
+            let _ = self.epoch.now.compare_exchange(now, now + NEXT, SeqCst, SeqCst);
             let pinned = self.epoch.slots[0].pinned.load(Acquire);
-            let oldest = if pinned != 0 { pinned } else { u64::MAX };
+            let oldest = if pinned & 1 != 0 { pinned } else { u64::MAX };
             self.epoch.safe.fetch_max(oldest.min(now), AcqRel);
         }
     }
     mirrors(
         "
-        let pinned = slot.pin(store);
+        self.pinned.store(NOW.load(Acquire), Release);
         barrier::light();
         ",
     );
     mirrors(
         "
         barrier::before_now();
-        self.0.push_back((NOW.load(Relaxed) + 1, item));
+        self.0.push_back((NOW.load(Relaxed) + NEXT, item));
         ",
     );
     mirrors("membarrier(FENCE) == 0 || has_settled()");
@@ -285,7 +298,7 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
         });
         let others = [spawn(&cores, Cores::advance), spawn(&cores, Cores::advance)];
         let core = cores.writer.lock().unwrap();
-        let noted = cores.epoch.now.load(Relaxed) + 1;
+        let noted = cores.epoch.now.load(Relaxed) + NEXT;
         cores.epoch.leads_to[0].store(1, Release);
         drop(core);
         for other in others {
@@ -301,7 +314,7 @@ fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
 /// `pin_slowly`: a thread that is pinned for one store takes a spare slot to pin for another.
 #[test]
 fn a_reader_of_two_stores_keeps_both() {
-    mirrors("Guard { word: &own.nested, not_send: PhantomData }");
+    mirrors("Guard { word: &own.nested, free: 0, not_send: PhantomData }");
     model(|| {
         let epoch = Arc::new(Epoch::new());
         let reader = spawn(&epoch, |epoch| {
@@ -360,7 +373,7 @@ fn a_slot_has_one_thread_at_a_time() {
     mirrors(
         "
         if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
-        if slot.pinned.load(Acquire) == 0 {
+        if !slot.is_pinned(Acquire) {
         ",
     );
     mirrors(
@@ -421,9 +434,18 @@ fn a_ref_leads_to_a_whole_record() {
         ",
     );
     mirrors("let reference = self.first(slots).load(Acquire);");
-    mirrors("let record = self.shard(segment).record(home.first(slots).load(Acquire));");
-    mirrors("let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);");
+    mirrors(
+        "
+        let reference = home.first(slots).load(Acquire);
+        // SAFETY: H4, as in `shard`.
+        let blocks = unsafe { &*self.shards.load(Acquire).add(segment.shard()) };
+        ",
+    );
+    mirrors(
+        "unsafe { (*blocks.load(Acquire).add(number)).load(Relaxed).cast::<[u8; REF_UNIT]>().add(unit).cast() }",
+    );
     mirrors("shard.blocks.store(copy, Release);");
+    mirrors("unsafe { (*self.shards.load(Relaxed).add(at)).store(copy, Release) };");
     model(|| {
         struct Bucket {
             tag: AtomicU32,
@@ -886,9 +908,7 @@ fn no_thread_writes_while_a_snapshot_opens() {
         ",
     );
     mirrors("let is_closed = || self.newest.0.load(Acquire) & CLOSED != 0;");
-    mirrors(
-        "slots().filter(move |slot| slot.pinned.load(Acquire) != 0 && slot.store.load(Acquire) == store)",
-    );
+    mirrors("slots().filter(move |slot| slot.is_pinned(Acquire) && slot.store.load(Acquire) == store)");
     mirrors("self.0.store(self.1, Release);");
     mirrors(
         "

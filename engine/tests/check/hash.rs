@@ -40,8 +40,8 @@ impl HashIndex {
         let mut record_blocks = 0;
         let mut records = Vec::new();
         let shards = self.shards.load(Acquire);
-        if self.shard_at(0).is_some_and(|first| !ptr::eq(shards, &raw const first.alone)) {
-            blocks.push((shards.addr(), SHARDS * ENTRY));
+        if self.shard_at(0).is_some_and(|first| !ptr::eq(shards, &raw const first.blocks)) {
+            blocks.push((shards.addr() - SHARDS * ENTRY, 2 * SHARDS * ENTRY));
         }
         for (number, found) in found.iter().enumerate() {
             let Some(shard) = self.shard_at(number) else {
@@ -55,6 +55,13 @@ impl HashIndex {
             assert_eq!(pairs, found.live.len(), "a shard counts its pairs");
             assert!(shard.splitting.load(Relaxed).is_null(), "H2: nobody is splitting a segment");
             blocks.push((ptr::from_ref(shard).addr(), size_of::<Shard>()));
+            // SAFETY: the table of shards has an entry for each shard.
+            let table = unsafe { &*shards.add(number) };
+            assert_eq!(
+                table.load(Acquire),
+                shard.blocks.load(Acquire),
+                "H4: both lead to the same table of blocks"
+            );
             if !ptr::eq(shard.blocks.load(Acquire), shard.first_blocks.as_ptr()) {
                 blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
             }
