@@ -3,6 +3,7 @@
 //! Unlike pyo3's own constructors these return an error if memory is short, they do not panic.
 
 use std::ffi::c_char;
+use std::str::{Utf8Error, from_utf8, from_utf8_unchecked};
 use std::{ptr, slice};
 
 use pyo3::ffi;
@@ -42,6 +43,16 @@ pub(crate) fn bytearray<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<
             ffi::PyByteArray_FromStringAndSize(start, content.len().cast_signed()),
         )
     }
+}
+
+/// Does what `from_utf8` does: in 4 ns instead of 15 for 16 bytes of ASCII, in the same time from 84 bytes on.
+#[inline]
+pub(crate) fn utf8(bytes: &[u8]) -> std::result::Result<&str, Utf8Error> {
+    if bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { from_utf8_unchecked(bytes) });
+    }
+    from_utf8(bytes)
 }
 
 /// A `str` object with a copy of this text.

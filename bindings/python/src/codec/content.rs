@@ -103,7 +103,7 @@ pub(crate) fn integer(what: &str, object: &Bound<'_, PyAny>) -> Result<i64> {
 
 #[inline]
 pub(super) fn make_text<'py>(content: Content, py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py, PyAny>> {
-    match std::str::from_utf8(bytes) {
+    match objects::utf8(bytes) {
         Ok(text) => Ok(objects::text(py, text)?),
         Err(_) => {
             Err(error::encoding(format!("the {} is not UTF-8: \"{}\"", content.name(), Excerpt(bytes))))

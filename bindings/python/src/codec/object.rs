@@ -161,7 +161,7 @@ pub(super) fn make_value<'py>(py: Python<'py>, value: &[u8]) -> Result<Bound<'py
         FALSE | TRUE => PyBool::new(py, *kind == TRUE).to_owned().into_any(),
         INT => objects::integer(py, i64::from_le_bytes(number()?))?,
         FLOAT => objects::float(py, f64::from_le_bytes(number()?))?,
-        TEXT => objects::text(py, std::str::from_utf8(content).map_err(|_| unreadable("value", value))?)?,
+        TEXT => objects::text(py, objects::utf8(content).map_err(|_| unreadable("value", value))?)?,
         BYTES => objects::bytes(py, content)?,
         PICKLE => objects::bytearray(py, value)?,
         _ => return Err(unreadable("value", value)),
