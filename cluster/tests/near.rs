@@ -159,13 +159,17 @@ async fn an_invalidation_that_was_held_up_is_obeyed() -> Result<()> {
     let server = Server::start(&[])?;
     for index in BOTH {
         let proxy = Proxy::start(server.port()).await?;
-        let (_, table) = near(&proxy.url(), index).await;
+        let (store, table) = near(&proxy.url(), index).await;
+        let emptied = || store.near_stats().expect("a near cache").emptied;
         let other = plain(&server.url(), index).await;
         other.upsert("k", "old").await?;
         shows(&table, "k", Some("old")).await;
+        let before = emptied();
         proxy.hold_pushes(true);
         other.upsert("k", "new").await?;
-        assert_eq!(table.select("k").await?.as_deref(), Some(b"old".as_slice()), "nothing was received yet");
+        let seen = table.select("k").await?;
+        // On a busy machine the write may take so long that the silent server is believed to hang.
+        assert!(seen.as_deref() == Some(b"old") || emptied() != before, "nothing was received yet: {seen:?}");
         proxy.hold_pushes(false);
         shows(&table, "k", Some("new")).await;
     }
