@@ -9,11 +9,14 @@ const PAIRS = 1000
 /** The native half counts in 32 bits. */
 const MOST = 2 ** 32 - 1
 
-/** The pairs of keys and values that came in turn. */
-function pairsOf({ keys, values }, flat) {
-  const pairs = []
-  for (let at = 0; at < flat.length; at += 2) {
-    pairs.push([decode(keys, flat[at], 'key'), decode(values, flat[at + 1], 'value')])
+/** The pairs whose keys and values came in turn: their bytes, and how many each has. */
+function pairsOf({ keys, values }, [bytes, lengths]) {
+  const pairs = new Array(lengths.length / 2)
+  for (let at = 0, start = 0; at < pairs.length; at++) {
+    const middle = start + lengths[2 * at]
+    const end = middle + lengths[2 * at + 1]
+    pairs[at] = [decode(keys, bytes, 'key', start, middle), decode(values, bytes, 'value', middle, end)]
+    start = end
   }
   return pairs
 }
@@ -29,8 +32,8 @@ export class Cursor {
   }
 
   async #next(down) {
-    const flat = await wait(() => this.#native.next(down))
-    return pairsOf(this.#codecs, flat)[0]
+    const block = await wait(() => this.#native.next(down))
+    return pairsOf(this.#codecs, block)[0]
   }
 
   async #nextMany(down, limit) {
@@ -59,8 +62,9 @@ export class Cursor {
 export async function* pairs(source, codecs, limit = PAIRS) {
   const count = Math.max(1, Math.min(limit, PAIRS))
   for (;;) {
-    const flat = await wait(() => source.nextMany(count))
-    if (flat.length === 0) return
-    yield* pairsOf(codecs, flat)
+    const block = await wait(() => source.nextMany(count))
+    if (block[1].length === 0) return
+    // `yield*` takes twice as long.
+    for (const pair of pairsOf(codecs, block)) yield pair
   }
 }

@@ -19,8 +19,8 @@ export function encodeOptional(codec, value) {
 }
 
 /** The key or value that these bytes stand for. */
-export function decode(codec, bytes, what) {
-  return codec.show(codec.isBytes ? bytes : readText(bytes, 0, bytes.length, what))
+export function decode(codec, bytes, what, start = 0, end = bytes.length) {
+  return codec.show(codec.isBytes ? bytes.subarray(start, end) : readText(bytes, start, end - start, what))
 }
 
 /** The value, where there is one. */

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use napi::Result;
-use napi::bindgen_prelude::{Buffer, Env, PromiseRaw};
+use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
 use twindex_cluster::{Cursor, Walk};
 
-use crate::answer::{answer, flat};
+use crate::answer::{Block, answer, block};
 
 /// A position in a sorted table. Calls take their turns.
 #[napi]
@@ -24,17 +24,17 @@ impl NativeCursor {
 impl NativeCursor {
     /// One pair, which a cursor reads ahead of.
     #[napi]
-    pub fn next<'e>(&self, env: &'e Env, down: bool) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+    pub fn next<'e>(&self, env: &'e Env, down: bool) -> Result<PromiseRaw<'e, Block>> {
         let cursor = self.0.clone();
         answer(env, async move {
             let mut cursor = cursor.lock().await;
             let pair = if down { cursor.scan_desc_next().await? } else { cursor.scan_asc_next().await? };
-            Ok(flat(pair.into_iter().collect()))
+            Ok(block(pair.as_slice()))
         })
     }
 
     #[napi]
-    pub fn next_many<'e>(&self, env: &'e Env, down: bool, limit: u32) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+    pub fn next_many<'e>(&self, env: &'e Env, down: bool, limit: u32) -> Result<PromiseRaw<'e, Block>> {
         let (cursor, limit) = (self.0.clone(), limit as usize);
         answer(env, async move {
             let mut cursor = cursor.lock().await;
@@ -43,7 +43,7 @@ impl NativeCursor {
             } else {
                 cursor.scan_asc_next_many(limit).await?
             };
-            Ok(flat(pairs))
+            Ok(block(&pairs))
         })
     }
 }
@@ -61,8 +61,11 @@ impl NativePairs {
 #[napi]
 impl NativePairs {
     #[napi]
-    pub fn next_many<'e>(&self, env: &'e Env, count: u32) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+    pub fn next_many<'e>(&self, env: &'e Env, count: u32) -> Result<PromiseRaw<'e, Block>> {
         let source = self.0.clone();
-        answer(env, async move { source.lock().await.next_many(count as usize).await.map(flat) })
+        answer(env, async move {
+            let pairs = source.lock().await.next_many(count as usize).await?;
+            Ok(block(&pairs))
+        })
     }
 }

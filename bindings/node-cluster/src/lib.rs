@@ -8,5 +8,16 @@
 mod answer;
 mod batch;
 mod cursor;
+mod inbox;
 mod store;
 mod table;
+
+/// One thread speaks to the servers: a call then wakes no second one on its way.
+#[napi_derive::module_init]
+fn set_up() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    // Without a thread the default is tried, and fails loudly.
+    if let Ok(runtime) = runtime {
+        napi::bindgen_prelude::create_custom_tokio_runtime(runtime);
+    }
+}

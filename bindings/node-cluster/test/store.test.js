@@ -1,8 +1,11 @@
 // What the package does beyond the verbs.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { inspect } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { inspect, promisify } from 'node:util'
 
 import { connect, DELETE } from '../index.js'
 import { cluster, secureServers } from './cluster.js'
@@ -13,6 +16,11 @@ after(end)
 after(secure.end)
 
 const open = (name, options) => connect(url, { namespace: `node-${process.pid}-${name}`, ...options })
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url))
+
+/** Runs Node in the package's folder, and fails if that does not end by itself. */
+const run = (...args) => promisify(execFile)(process.execPath, args, { cwd: here('..'), timeout: 60_000 })
 
 test('a table has codecs and remembers them', async () => {
   const store = await open('codecs')
@@ -165,4 +173,18 @@ test('errors say what is wrong', async () => {
   await assert.rejects(connect(url, { tlsKey: 'x' }), { code: 'TWINDEX_RANGE', message: /tlsIdentity/ })
   await assert.rejects(connect(url, { tlsIdentity: 'x' }), { code: 'TWINDEX_TYPE', message: /a pair/ })
   await assert.rejects(connect('redis://h:99999'), { code: 'TWINDEX_URL', message: /from 1 to 65535/ })
+})
+
+test('the example of the README runs as written', async () => {
+  const [, program] = readFileSync(here('../README.md'), 'utf8').match(/^```js\n(.*?)^```/ms)
+  assert.ok(program.includes("'redis://localhost:7000'"))
+  const options = `'${url}', { namespace: 'node-${process.pid}-readme' }`
+  const example = program.replace("'redis://localhost:7000'", options)
+  const { stdout } = await run('--input-type=module', '-e', example)
+  assert.equal(stdout, '2026-11-01 a\n2026-11-02 b\n')
+})
+
+test('a program ends by itself, though calls were under way in workers that it ended', async () => {
+  const { stdout } = await run('test/ending.js', url, `node-${process.pid}-ending`)
+  assert.equal(stdout, 'true\n')
 })
