@@ -555,6 +555,19 @@ for (const kind of ['opfs', 'indexeddb']) {
   })
 }
 
+for (const kind of ['opfs', 'indexeddb']) {
+  test(`while the disk stays full, the holder's waiting writes say so too (${kind})`, async () => {
+    begin(kind)
+    const [first] = await tabsOf(1)
+    const [table] = await tablesOf(first)
+    origin.full = true
+    for (const key of ['a', 'b']) await assert.rejects(table.set(key, '1'), { code: 'TWINDEX_LOG_FAILED' })
+    origin.full = false
+    await table.set('c', '2')
+    assert.deepEqual(pairsOf(table), { c: '2' })
+  })
+}
+
 test('every tab watches what any tab writes, and learns of a takeover', async () => {
   const origin = new Origin()
   const [holder, member] = [await origin.open(), await origin.open()]
@@ -648,6 +661,39 @@ test('a page that is put aside lets others go on, and comes back', async () => {
   first.show()
   await until('it is back', () => mine.get('a') === '4')
 })
+
+for (const kind of ['opfs', 'indexeddb']) {
+  for (const how of ['it holds again', 'another holds', 'it is run again']) {
+    test(`a transaction that the page was put aside under is not acknowledged (${kind}, ${how})`, async () => {
+      begin(kind)
+      const [first, second] = await tabsOf(how === 'it holds again' ? 1 : 2)
+      const [table] = await tablesOf(first)
+      let goOn
+      const waits = new Promise((resolve) => {
+        goOn = resolve
+      })
+      const late = first.store.transaction(async (tx) => {
+        tx.table('t').insert('a', '1')
+        await waits
+      })
+      if (how === 'it is run again') {
+        await table.set('a', '0')
+        await table.delete('a')
+      }
+      first.hide()
+      if (second !== undefined) await until('the other holds', () => second.store.isHolder)
+      first.show()
+      await until('it is back', () => first.store.isHolder !== (second !== undefined))
+      await table.set('b', '2')
+      goOn()
+      await assert.rejects(late, { code: 'TWINDEX_CLOSED' })
+      await table.set('c', '3')
+      assert.deepEqual(pairsOf(table), { b: '2', c: '3' })
+      const other = await origin.open()
+      assert.deepEqual(pairsOf(await other.store.table('t')), { b: '2', c: '3' })
+    })
+  }
+}
 
 test('pages that come and go at once leave no lock behind', async () => {
   begin()

@@ -654,7 +654,8 @@ export class ConnectedStore {
           if (this.#role === 'holder') this.#post({ type: 'beat', epoch: this.#epoch, seq: this.#seq })
         }, this.#options.again / 2)
       }
-      if (this.#role === 'holder') this.#acknowledge(out.acks)
+      // While the file is opened again too, or what a full disk refused would be tried until it is late.
+      if (this.#role === 'holder' || this.#role === 'opening') this.#acknowledge(out.acks)
       for (const [resolve] of out.waiting) resolve()
     }
   }
@@ -684,8 +685,10 @@ export class ConnectedStore {
 
   /** A write of the holder's own, once it is as durable as those of others. */
   async #own(work) {
+    const copy = this.#copy
     try {
       const result = await work()
+      if (this.#copy !== copy) throw this.#unknown('this one had it, and left it meanwhile')
       await new Promise((...ends) => {
         this.#out.waiting.push(ends)
         this.#pump()
@@ -800,7 +803,8 @@ export class ConnectedStore {
     for (let runs = 0; runs < RUNS; runs++) {
       this.#check()
       const steps = []
-      const start = () => guarded(begin(this.#copy.core, this.#copy.handle))
+      const { core, handle } = this.#copy // for all runs: another copy may be a member's
+      const start = () => guarded(begin(core, handle))
       if (this.#role === 'holder') return this.#own(() => transact(this, start, run))
       const result = await transact(this, () => recording(start(), steps), run)
       if (steps.every(isRead)) return result

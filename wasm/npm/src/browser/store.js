@@ -446,6 +446,7 @@ class Log {
 
   /** Appends a record of the module, in the call that wrote it. */
   #append(record) {
+    this.#checkOpen()
     const at = this.#end
     this.#write(record)
     this.#watch?.record(record, this.#number, at)
