@@ -495,20 +495,63 @@ test('check and recover read again where a compaction takes the file away', asyn
   assert.deepEqual(await kept(other), { a: '1' })
 })
 
+/** Makes a folder the origin's private file system. */
+const useFolder = (folder) =>
+  Object.defineProperty(globalThis, 'navigator', {
+    configurable: true,
+    value: { storage: { getDirectory: async () => folder } },
+  })
+
 test('a private file refuses a write that the disk took in part, without an error of its own', async () => {
   for (const written of [0, -8, 2 ** 32 - 8, Number.NaN, undefined, 4]) {
     const handle = { truncate() {}, flush() {}, close() {}, getSize: () => 2, write: () => written }
-    const folder = { getFileHandle: async () => ({ createSyncAccessHandle: async () => handle }) }
-    Object.defineProperty(globalThis, 'navigator', {
-      configurable: true,
-      value: { storage: { getDirectory: async () => folder } },
-    })
+    useFolder({ getFileHandle: async () => ({ createSyncAccessHandle: async () => handle }) })
     const file = await new PrivateFiles('app').create(1)
     if (written === 4) {
       file.append(new Uint8Array(4))
       assert.throws(() => file.flush(), /has 2 bytes of the 4/)
     } else assert.throws(() => file.append(new Uint8Array(4)), /no room/)
   }
+})
+
+test('a removal that stops at any file leaves the sign, or the newest file', async () => {
+  for (const numbers of [
+    [0, 1],
+    [1, 0, 2],
+    [3, 1, 2],
+  ]) {
+    for (let stop = 0; stop < numbers.length; stop++) {
+      const left = new Set(numbers)
+      let removed = 0
+      useFolder({
+        entries: async function* () {
+          for (const number of left) yield [`app.${number}.twx`, { kind: 'file' }]
+        },
+        removeEntry: async (name) => {
+          if (removed++ === stop) throw new DOMException('a tab has it', 'NoModificationAllowedError')
+          left.delete(Number(name.split('.')[1]))
+        },
+      })
+      await assert.rejects(new PrivateFiles('app').destroy(), { name: 'NoModificationAllowedError' })
+      assert.ok(left.has(numbers.includes(0) ? 0 : Math.max(...numbers)), `${[...left]} of ${numbers}`)
+    }
+  }
+})
+
+test('a private file that cannot be read is an error, also where a reader comes again', async () => {
+  const unreadable = { arrayBuffer: () => Promise.reject(new DOMException('busy', 'NotReadableError')) }
+  useFolder({ getFileHandle: async () => ({ getFile: async () => unreadable }) })
+  await assert.rejects(new PrivateFiles('app').read(1), { name: 'NotReadableError' })
+})
+
+test('a store whose first file goes while it is looked for is none', async () => {
+  const place = new Place()
+  for (const number of [0, 1]) place.files.set(number, new Uint8Array(0))
+  place.read = async () => {
+    await place.destroy()
+    throw new DOMException('it was removed', 'NotFoundError')
+  }
+  assert.equal(await isKept(place, core), false)
 })
 
 test('a tab that ends before its first file is whole leaves a name that opens as new', async () => {

@@ -8,11 +8,12 @@
 //   remove(number)
 //   destroy()                  removes all
 //
-// A class of them has isHere() and names(), the names under which something is kept, each with whether the sign is there.
+// A class of them has isHere() and names(), the names under which something is kept, each with whether it may be no store yet.
 
 const SUFFIX = '.twx'
 const FILE = /^(.+)\.(0|[1-9]\d{0,14})\.twx$/
 const BASE = 'twindex:'
+const READS = 100
 
 /** The encoded name and the number of each file of a store in a folder. */
 async function* files(folder) {
@@ -69,13 +70,13 @@ export class PrivateFiles {
   async read(number) {
     const folder = await this.#open()
     const handle = await folder.getFileHandle(this.#file(number))
-    for (;;) {
+    for (let times = 1; ; times++) {
       const file = await handle.getFile()
       try {
         return new Uint8Array(await file.arrayBuffer())
       } catch (error) {
         // The tab that leads has written since.
-        if (error.name !== 'NotReadableError') throw error
+        if (error.name !== 'NotReadableError' || times === READS) throw error
       }
     }
   }
@@ -124,8 +125,11 @@ export class PrivateFiles {
     await folder.removeEntry(this.#file(number))
   }
 
+  /** The newest file and then the sign go last: a tab that ends meanwhile leaves a store that opens. */
   async destroy() {
-    for (const number of await this.list()) await this.remove(number)
+    const last = (number) => number || Number.POSITIVE_INFINITY
+    const numbers = (await this.list()).sort((a, b) => last(a) - last(b))
+    for (const number of numbers) await this.remove(number)
   }
 }
 
@@ -152,6 +156,8 @@ export class IndexedFiles {
   kind = 'indexeddb'
   #name
   #base
+  /** How many calls use the database. */
+  #calls = 0
   /** How many files are being written, which have to stay in the database in which they began. */
   #writing = 0
   #isGone = false
@@ -163,7 +169,7 @@ export class IndexedFiles {
   static async names() {
     const names = (await indexedDB.databases()).map(({ name }) => name)
     const mine = names.filter((name) => name.startsWith(BASE))
-    return new Map(mine.map((name) => [name.slice(BASE.length), false]))
+    return new Map(mine.map((name) => [name.slice(BASE.length), true])) // a tab that ended may have left an empty one
   }
 
   constructor(name) {
@@ -186,7 +192,9 @@ export class IndexedFiles {
       if (create) opening.result.createObjectStore('pieces')
       else opening.transaction.abort() // which leaves none behind
     }
-    const base = await request(opening)
+    const base = await request(opening).catch((error) => {
+      throw error.name === 'AbortError' ? new DOMException('there is no database', 'NotFoundError') : error
+    })
     // Another tab or worker removes the store, or gives it another name.
     base.onversionchange = () => {
       base.close()
@@ -196,13 +204,36 @@ export class IndexedFiles {
     return base
   }
 
-  async #pieces(mode, work) {
-    const base = await this.#open(mode === 'readwrite')
-    const transaction = base.transaction('pieces', mode, { durability: 'strict' })
-    const made = work(transaction.objectStore('pieces'))
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve(made?.result)
-      transaction.onabort = () => reject(transaction.error)
+  /** Does work that uses the database. */
+  async #using(work) {
+    this.#calls++
+    try {
+      return await work()
+    } finally {
+      this.#calls--
+      this.#rest()
+    }
+  }
+
+  /** Closes the database when nothing uses it: browsers keep connections, and a tab that hangs would block a removal. */
+  #rest() {
+    if (this.#calls > 0 || this.#writing > 0) return
+    this.#base?.then(
+      (base) => base.close(),
+      () => {},
+    )
+    this.#base = undefined
+  }
+
+  #pieces(mode, work) {
+    return this.#using(async () => {
+      const base = await this.#open(mode === 'readwrite')
+      const transaction = base.transaction('pieces', mode, { durability: 'strict' })
+      const made = work(transaction.objectStore('pieces'))
+      return new Promise((resolve, reject) => {
+        transaction.oncomplete = () => resolve(made.result)
+        transaction.onabort = () => reject(transaction.error)
+      })
     })
   }
 
@@ -216,7 +247,7 @@ export class IndexedFiles {
     if (this.#base === undefined && !(await isThere().catch(() => true))) return []
     const reading = this.#pieces('readonly', (pieces) => pieces.getAllKeys())
     const keys = await reading.catch((error) => {
-      if (error.name === 'AbortError') return []
+      if (error.name === 'NotFoundError') return []
       throw error
     })
     return [...new Set(keys.map(([number]) => number))]
@@ -235,8 +266,10 @@ export class IndexedFiles {
   async open(number, end, bytes) {
     // What a tab left unfinished lies within a piece.
     if (end < bytes) return undefined
-    const keys = await this.#pieces('readonly', (pieces) => pieces.getAllKeys(this.#all(number)))
-    return this.#file(number, keys.at(-1)[1] + 1)
+    return this.#using(async () => {
+      const keys = await this.#pieces('readonly', (pieces) => pieces.getAllKeys(this.#all(number)))
+      return this.#file(number, keys.at(-1)[1] + 1)
+    })
   }
 
   #file(number, first) {
@@ -249,10 +282,15 @@ export class IndexedFiles {
       const piece = join(pending)
       pending = []
       const at = [number, next++]
-      writing = writing.then(() => this.#pieces('readwrite', (pieces) => pieces.put(piece, at)))
+      // Not put(), which would replace what another tab wrote.
+      writing = writing.then(() => this.#pieces('readwrite', (pieces) => pieces.add(piece, at)))
       return writing
     }
-    const close = () => flush().finally(() => this.#writing--)
+    const close = () =>
+      flush().finally(() => {
+        this.#writing--
+        this.#rest()
+      })
     const discard = () => {
       pending = []
     }
@@ -265,9 +303,6 @@ export class IndexedFiles {
   }
 
   async destroy() {
-    const base = await this.#base?.catch(() => undefined)
-    base?.close()
-    this.#base = undefined
     await request(indexedDB.deleteDatabase(BASE + this.#name))
   }
 }

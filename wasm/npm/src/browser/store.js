@@ -86,14 +86,16 @@ function isFinished(core, bytes, limit) {
 }
 
 /** Whether there is a store in a place: where there is the sign, one of the files beside it must have been finished. */
-export async function isKept(place, load) {
-  const numbers = await newestFirst(place)
-  if (!numbers.includes(BEGUN)) return numbers.length > 0
-  const core = await load()
-  for (const number of numbers) {
-    if (number !== BEGUN && isFinished(core, await place.read(number))) return true
-  }
-  return false
+export function isKept(place, load) {
+  return reading(async () => {
+    const numbers = await newestFirst(place)
+    if (!numbers.includes(BEGUN)) return numbers.length > 0
+    const core = await load()
+    for (const number of numbers) {
+      if (number !== BEGUN && isFinished(core, await place.read(number))) return true
+    }
+    return false
+  })
 }
 
 /** The bytes of the newest file that was finished, damaged or not; where there is none, of the newest. */
@@ -112,7 +114,7 @@ async function newestAsItIs(core, place, limit) {
 const noStore = () => makeError('TWINDEX_IO', 'there is no store of this name')
 
 async function checkFound(core, place) {
-  if (!(await reading(() => isKept(place, () => core)))) throw noStore()
+  if (!(await isKept(place, () => core))) throw noStore()
 }
 
 /** What `check` of a store that is kept says, which nobody need have open. */

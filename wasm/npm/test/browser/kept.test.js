@@ -182,6 +182,70 @@ test('files in IndexedDB that are read at the same time leave no connection that
   await page.close()
 })
 
+test('every call closes its connections to IndexedDB, so that a tab that hangs blocks no removal', async () => {
+  const page = await context.newPage()
+  await page.goto(`${address}page.css`)
+  const left = page.evaluate(async (from) => {
+    const { check, connect, exportFile, importFile, list, open, remove, rename } = await import(
+      `${from}twindex-wasm/browser.js`
+    )
+    const connections = new Set()
+    const { open: opening } = IDBFactory.prototype
+    IDBFactory.prototype.open = function (...given) {
+      const made = opening.apply(this, given)
+      made.addEventListener('success', () => connections.add(made.result))
+      return made
+    }
+    const { close } = IDBDatabase.prototype
+    IDBDatabase.prototype.close = function () {
+      connections.delete(this)
+      close.call(this)
+    }
+    const after = {}
+    const calls = {
+      open: async () => {
+        const store = await open('closing')
+        store.table('t').set('a', 'b')
+        await store.compact()
+        await store.close()
+      },
+      read: async () => (await open('closing', { readOnly: true })).close(),
+      connect: async () => (await connect('closing')).close(),
+      list,
+      check: () => check('closing'),
+      copy: async () => importFile('closing too', await exportFile('closing')),
+      taken: async () => importFile('closing too', await exportFile('closing')).catch(() => {}),
+      rename: () => rename('closing too', 'closing last'),
+      remove: () => remove('closing last'),
+    }
+    for (const [name, call] of Object.entries(calls)) {
+      await call()
+      await null
+      if (connections.size > 0) after[name] = connections.size
+    }
+    return after
+  }, address)
+  assert.deepEqual(await within('the calls', left), {})
+  await page.close()
+})
+
+test('a database that a tab began and left empty is no store', async () => {
+  const { page, call } = await openWorker(context, address)
+  const storage = 'indexeddb'
+  await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const made = indexedDB.open('twindex:left empty', 1)
+        made.onupgradeneeded = () => made.result.createObjectStore('pieces')
+        made.onsuccess = () => resolve(made.result.close())
+      }),
+  )
+  assert.ok(!(await call('list', { storage })).includes('left empty'))
+  await call('open', 'left empty', { storage })
+  assert.ok((await call('list', { storage })).includes('left empty'))
+  await page.close()
+})
+
 test('writes fail once the database of an open store was removed', async () => {
   const { page, call } = await openWorker(context, address)
   await call('open', 'removed', { storage: 'indexeddb' })
