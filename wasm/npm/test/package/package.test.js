@@ -1,6 +1,6 @@
 // The package as it is published: packed, installed in an empty folder, and used there.
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, execSync, spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,11 +9,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
-import { build as esbuild } from 'esbuild'
+import { build as esbuild, transformSync } from 'esbuild'
 import { rollup } from 'rollup'
 import { createServer, preview, build as vite } from 'vite'
 import webpack from 'webpack'
-import { start } from '../browser/chromium.js'
+import { start, within } from '../browser/chromium.js'
 import { find } from '../runtimes/find.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -40,11 +40,14 @@ function write(name, text) {
   return path
 }
 
-/** The first block of JavaScript of a page, from a heading on. */
-function firstProgram(path, heading) {
+/** The blocks of a page in this language, from a heading on. */
+function blocks(path, heading = '', language = 'js') {
   const text = readFileSync(new URL(path, import.meta.url), 'utf8')
-  return text.slice(text.indexOf(heading)).match(/```js\n([\s\S]*?)```/)[1]
+  const block = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')
+  return [...text.slice(text.indexOf(heading)).matchAll(block)].map(([, program]) => program)
 }
+
+const firstProgram = (path, heading) => blocks(path, heading)[0]
 
 const README = firstProgram('../../../../README.md', '### WebAssembly')
 const SHOWN = ['1815 1', '2026-11-01 a', '2026-11-02 b']
@@ -96,7 +99,17 @@ for (const [name, program, args] of RUNTIMES) {
 
   test(`${name} runs the lines of both READMEs`, () => {
     assert.deepEqual(lines(write('readme.js', README)), SHOWN)
-    assert.deepEqual(lines(write('own.js', firstProgram('../../README.md', ''))), SHOWN.slice(1))
+    const [tables, caches, ...others] = blocks('../../README.md')
+    assert.deepEqual(lines(write('caches.js', `${caches}console.log(page.title)`)), ['News'])
+    const [transaction, watch] = others
+    const program = `${tables}${transaction}
+      setTimeout(() => users.set('ab', '1')) // while it waits
+      const { log: print } = console
+      console.log = (...words) => [print(...words), watch.close()]
+      ${watch}print(store.table('accounts').get('bob'), sessions.get('4f1a').user)`
+    // Not every runtime knows `using`.
+    const { code } = transformSync(program, { target: 'es2022' })
+    assert.deepEqual(lines(write('own.js', code)), [...SHOWN.slice(1), 'put ab 1', '30 ada'])
   })
 
   test(`${name} takes the fast module, and either by name`, () => {
@@ -184,6 +197,36 @@ async function workerdTest(workerd, worker, date, { modules, more = '' }) {
   })
   assert.equal(status, 0, `${stdout}${stderr}`)
 }
+
+test('the page on edge runtimes runs in workerd alone, by its commands and its configuration', async () => {
+  const workerd = find('workerd')
+  if (workerd === undefined) return // a step of its own says so
+  const page = '../../../../docs/workers.md'
+  write('worker.js', firstProgram(page))
+  write('workerd.capnp', blocks(page, '', 'capnp')[0])
+  const commands = blocks(page, '', 'sh')[0].trimEnd().split('\n')
+  const serve = commands.pop().split(' ').slice(2)
+  const bin = join(root, 'node_modules/.bin/')
+  execSync(commands.join(' && ').replace('npx ', bin), { cwd: folder, stdio: 'pipe', timeout: 60_000 })
+  const own = ['--socket-addr=http=127.0.0.1:0', '--control-fd=3']
+  const server = spawn(workerd, [...serve, ...own], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+  })
+  try {
+    const told = new Promise((resolve, reject) => {
+      server.stdio[3].once('data', resolve)
+      server.once('exit', (code) => reject(new Error(`workerd ended with ${code}`)))
+    })
+    const { port } = JSON.parse(await within('the port of workerd', told))
+    for (const hits of [1, 2]) {
+      const response = await within('an answer of workerd', fetch(`http://127.0.0.1:${port}/home`))
+      assert.deepEqual(await response.json(), { page: '/home', hits })
+    }
+  } finally {
+    server.kill()
+  }
+})
 
 test('the recipe of a Durable Object keeps a table in workerd', async () => {
   const workerd = find('workerd')
