@@ -442,7 +442,7 @@ impl Table {
                 let held = stripes.hold_many(group.iter().map(of).collect());
                 handle.0.check_writable().map(|()| (writer, held))
             });
-            let (writer, _held) = match held {
+            let (writer, held) = match held {
                 Ok(held) => held,
                 Err(error) => {
                     // What was written before stays, and is as safe as any other write.
@@ -450,7 +450,7 @@ impl Table {
                     return Err(error);
                 }
             };
-            let _writing = handle.0.engine.writing();
+            let writing = handle.0.engine.writing();
             match apply(&group) {
                 Ok(took) => {
                     if took.contains(&true) {
@@ -463,11 +463,13 @@ impl Table {
                 Err(error) if self.engine.is_dropped() => return Err(error.into()),
                 // Some of them may be written. What their keys have become is in the log then.
                 Err(error) => {
-                    writer.append(|log| {
+                    let written = writer.append(|log| {
                         for key in group.iter().map(key) {
                             self.log_change(log, key, self.engine.select(key).as_deref());
                         }
                     });
+                    drop((writing, held, writer));
+                    self.acknowledged(Ok(((), written.or(last))))?;
                     return Err(error.into());
                 }
             }

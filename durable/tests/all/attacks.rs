@@ -81,6 +81,13 @@ fn what_was_written_before_an_error_is_as_safe_as_any_write() {
     );
     assert!(syncs() > 0);
     assert_eq!(pairs(&path), 2, "a reader finds it");
+    store.close().unwrap();
+    let store = Options::new().durability(Durability::Always).memory_limit(2 << 20).open(&path).unwrap();
+    let table = self::table(&store);
+    let many: Vec<_> = (0..4000_u32).map(|key| (key.to_be_bytes(), [0; 1000])).collect();
+    assert_eq!(table.upsert_many(&many).unwrap_err().code(), "TWINDEX_MEMORY_LIMIT");
+    assert!(table.len() > 2);
+    assert_eq!(store.stats().unsynced_bytes, 0, "with `always` all that others see is on disk");
 }
 
 // --- one writer
