@@ -248,10 +248,14 @@ impl Transaction {
     fn commit_rest(self) -> Result<()> {
         let Self { begun, engine, tables, has_ranges, renewed, .. } = self;
         let handle = &*begun.0;
-        if renewed != u64::MAX && has_expired(renewed, handle.0.expiry.clock().now()) {
-            // To others the pair was absent already. It must not come back.
-            return Err(twindex::Error::Conflict { runs: 1 }.into());
-        }
+        // Right before the writes, since the commit may wait for the disk until then.
+        let check = || {
+            if renewed != u64::MAX && has_expired(renewed, handle.0.expiry.clock().now()) {
+                // To others the pair was absent already. It must not come back.
+                return Err(twindex::Error::Conflict { runs: 1 }.into());
+            }
+            handle.0.check_writable()
+        };
         let sizes = engine.writes().map(|(_, key, value)| HEAD + key.len() + value.map_or(0, <[u8]>::len));
         let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
         handle.0.check_open()?;
@@ -259,7 +263,7 @@ impl Transaction {
             return Ok(engine.commit()?);
         }
         let Some(writer) = handle.before_write(bytes)? else {
-            engine.commit()?;
+            engine.commit_with(true, check, |_| ())?;
             if handle.0.watches.any() {
                 // They began meanwhile, and the engine has let go of the writes.
                 Teller::new(&handle.0.watches).lose(|id| tables.iter().any(|own| own.id == id), count);
@@ -284,7 +288,7 @@ impl Transaction {
                 }
             })
         };
-        let committed = engine.commit_with(held.is_some(), || handle.0.check_writable(), append);
+        let committed = engine.commit_with(held.is_some(), check, append);
         drop((held, writer));
         let written = committed?.flatten();
         handle.acknowledge(written)

@@ -206,8 +206,7 @@ impl ExpiringTable {
         let done = match write {
             Write::Upsert => self.table.write(write, key, stored)?,
             Write::Insert => self.table.write(write, key, stored)? || self.write_over(key, stored)?,
-            // What another thread writes in between has not expired by now.
-            Write::Replace => self.reads.contains(key) && self.table.write(write, key, stored)?,
+            Write::Replace => self.table.alter(key, |old| self.set_if(true, old, stored))?,
         };
         if done {
             self.written(deadline, 1);
@@ -217,13 +216,14 @@ impl ExpiringTable {
 
     /// Adds a pair in place of an expired one. Returns whether there was no other.
     fn write_over(&self, key: &[u8], stored: &[u8]) -> Result<bool> {
-        if self.reads.contains(key) {
-            return Ok(false);
-        }
-        self.table.alter(key, |old| match old.and_then(|old| self.reads.time.show(old)) {
-            Some(_) => Change::Keep,
-            None => Change::Set(stored.to_vec()),
-        })
+        Ok(!self.reads.contains(key) && self.table.alter(key, |old| self.set_if(false, old, stored))?)
+    }
+
+    /// Sets the pair if there is one, or is none, that has not expired. To be called under the key's lock: a write may wait for the
+    /// disk before that, and others may see meanwhile that the pair has expired.
+    fn set_if(&self, is_there: bool, old: Option<&[u8]>, stored: &[u8]) -> Change {
+        let is_shown = old.is_some_and(|old| self.reads.time.show(old).is_some());
+        if is_shown == is_there { Change::Set(stored.to_vec()) } else { Change::Keep }
     }
 
     /// Removes the pair. Returns whether the key was present.
@@ -336,23 +336,19 @@ impl ExpiringTable {
             twindex::check_value(value.as_ref())?;
             stored.push((key.as_ref(), with_deadline(deadline, value.as_ref())));
         }
-        let done = self.write_stored(write, stored);
+        let done = self.write_stored(write, &stored);
         self.written(deadline, pairs.len());
         done
     }
 
-    fn write_stored(&self, write: Write, mut stored: Vec<(&[u8], Vec<u8>)>) -> Result<Vec<bool>> {
-        let mut done = vec![true; stored.len()];
+    fn write_stored(&self, write: Write, stored: &[(&[u8], Vec<u8>)]) -> Result<Vec<bool>> {
         if write == Write::Replace {
-            stored.iter().try_for_each(|(key, _)| twindex::check_key(key))?;
-            done = self.reads.contains_many(&stored.iter().map(|(key, _)| *key).collect::<Vec<_>>());
-            let mut is_there = done.iter();
-            stored.retain(|_| is_there.next() == Some(&true));
+            let keys: Vec<_> = stored.iter().map(|(key, _)| key).collect();
+            return self.table.alter_many(&keys, |position, old| self.set_if(true, old, &stored[position].1));
         }
-        let mut written = self.table.write_many(write, &stored)?.into_iter().zip(&stored);
-        for done in done.iter_mut().filter(|done| **done) {
-            let Some((took, (key, stored))) = written.next() else { break };
-            *done = took || (write == Write::Insert && self.write_over(key, stored)?);
+        let mut done = self.table.write_many(write, stored)?;
+        for (done, (key, stored)) in done.iter_mut().zip(stored).filter(|(done, _)| !**done) {
+            *done = self.write_over(key, stored)?;
         }
         Ok(done)
     }
@@ -416,11 +412,12 @@ impl ExpiringTable {
         mut change: impl FnMut(usize, Option<&[u8]>) -> Change,
     ) -> Result<Vec<bool>> {
         let mut done = vec![false; keys.len()];
-        self.table.alter_many(keys, |position, old| {
+        let altered = self.table.alter_many(keys, |position, old| {
             self.decide(old, deadline, &mut done[position], |old| change(position, old))
-        })?;
+        });
+        // Where it failed, some may be written.
         self.written(deadline, keys.len());
-        Ok(done)
+        altered.map(|_| done)
     }
 
     pub(crate) fn check_not_dropped(&self) -> Result<()> {

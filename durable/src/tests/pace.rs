@@ -17,7 +17,7 @@ use crate::disk::sim::{Fault, SimDisk};
 use crate::handle::Handle;
 use crate::log::{ASK_AGAIN, LEAST_DUE_BYTES, LONGEST, Log, MOST_UNSYNCED, SLACK};
 use crate::rewrite::{BURST, CHUNK, KEPT};
-use crate::{Durability, Error, Options, Store, Table};
+use crate::{Durability, Error, ExpiringTable, Options, Store, Table};
 
 const KEYS: u64 = 100;
 const VALUE: usize = 10_000;
@@ -165,6 +165,33 @@ fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
             waiting.join().expect("no panic").expect("the disk works");
         }
     });
+}
+
+#[test]
+fn a_pair_that_expires_while_a_write_waits_for_the_disk_stays_expired() {
+    let (_disk, store, _) = filled(Durability::EverySec);
+    let time = Arc::new(AtomicU64::new(1000));
+    let hand = Arc::clone(&time);
+    store.set_clock(move || (hand.load(Relaxed), hand.load(Relaxed)));
+    let table = store.expiring_table("expiring", IndexKind::Hash).expect("the disk works");
+    let writes: [fn(&Store, &ExpiringTable) -> crate::Result<bool>; 3] = [
+        |_, table| table.replace("k", "2", None),
+        |_, table| Ok(table.replace_many(&[("k", "2")], None)? == [true]),
+        |store, table| store.transaction(|tx| tx.expiring(table).touch("k", None)),
+    ];
+    for (number, write) in writes.into_iter().enumerate() {
+        table.upsert("k", "1", Duration::from_mins(1)).expect("the disk works");
+        let pace = log(&store).allow(0);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| write(&store, &table));
+            // Enough for it to begin to wait, on most machines.
+            thread::sleep(Duration::from_millis(20));
+            time.fetch_add(60_000, Relaxed);
+            drop(pace);
+            let done = waiting.join().expect("no panic").expect("the disk works");
+            assert!(!done && !table.contains("k").expect("it is open"), "write {number}");
+        });
+    }
 }
 
 #[test]

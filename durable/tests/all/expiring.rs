@@ -369,6 +369,36 @@ fn what_a_transaction_wrote_is_removed_once_it_has_expired() {
 }
 
 #[test]
+fn what_was_written_before_an_error_is_removed_once_it_has_expired() {
+    let (table, hands, store) = in_memory(IndexKind::Hash);
+    table.upsert("a", "1", None).unwrap();
+    assert_eq!(table.remove_expired(9).unwrap(), 0, "from here on nothing is due");
+    store.set_memory_limit(Some(store.memory() + (1 << 20)));
+    let large = vec![0; 4 << 20];
+    let swaps = [("b", None, Some(b"1".as_slice())), ("c", None, Some(&large))];
+    let error = table.compare_and_swap_many(&swaps, MINUTE).unwrap_err();
+    assert_eq!((error.code(), table.len()), ("TWINDEX_MEMORY_LIMIT", 2));
+    hands.pass(MINUTE);
+    assert_eq!(table.remove_expired(9).unwrap(), 1);
+}
+
+#[test]
+fn a_replace_fails_where_no_write_is_allowed() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let written = store.expiring_table("t", IndexKind::Hash).unwrap();
+    let read = follower(&path).expiring_table("t", IndexKind::Hash).unwrap();
+    store.close().unwrap();
+    for (table, code) in [(&read, "TWINDEX_READ_ONLY"), (&written, "TWINDEX_CLOSED")] {
+        let one = table.replace("absent", "1", None).map(drop);
+        let many = table.replace_many(&[("absent", "1")], None).map(drop);
+        for done in [one, many] {
+            assert_eq!(done.map_err(|error| error.code()), Err(code));
+        }
+    }
+}
+
+#[test]
 fn removal_never_takes_a_pair_that_another_thread_has_renewed() {
     for kind in KINDS {
         let (_folder, path) = folder();
