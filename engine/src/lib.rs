@@ -7811,9 +7811,40 @@ pub struct Store {
 
 #[derive(Default)]
 struct StoreInner {
-    /// Snapshots share the map with the store until it changes.
-    tables: Mutex<Arc<BTreeMap<String, Table>>>,
+    /// Snapshots share them with the store until they change.
+    tables: Mutex<Arc<Tables>>,
     memory: Arc<Memory>,
+}
+
+/// Tables by name. Dropped ones leave `None`, at most half: a map's removal is 1 kB of a compressed WebAssembly module.
+#[derive(Clone, Default)]
+struct Tables {
+    by_name: BTreeMap<String, Option<Table>>,
+    dropped: usize,
+}
+
+impl Tables {
+    fn get(&self, name: &str) -> Option<&Table> {
+        self.by_name.get(name)?.as_ref()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Table> {
+        self.by_name.values().flatten()
+    }
+
+    fn insert(&mut self, table: Table) {
+        self.dropped -= usize::from(self.by_name.insert(table.name().into(), Some(table)).is_some());
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Table> {
+        let table = self.by_name.get_mut(name)?.take()?;
+        self.dropped += 1;
+        if self.dropped > self.by_name.len() / 2 {
+            let all = std::mem::take(self);
+            all.iter().cloned().for_each(|table| self.insert(table));
+        }
+        Some(table)
+    }
 }
 
 impl Store {
@@ -7848,7 +7879,7 @@ impl Store {
             None if !options.create => return Err(Error::NoTable { name: name.into() }),
             None => {
                 let table = Table::new(name, options, &self.inner.memory)?;
-                Arc::make_mut(&mut tables).insert(name.into(), table.clone());
+                Arc::make_mut(&mut tables).insert(table.clone());
                 table
             }
         };
@@ -7863,7 +7894,7 @@ impl Store {
 
     /// All tables, by name.
     pub fn tables(&self) -> Vec<Table> {
-        lock(&self.inner.tables).values().cloned().collect()
+        lock(&self.inner.tables).iter().cloned().collect()
     }
 
     /// Removes a table and its pairs. Returns whether there was one.
@@ -7871,7 +7902,7 @@ impl Store {
     /// From then on its handles find nothing, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
         let mut tables = lock(&self.inner.tables);
-        let removed = tables.contains_key(name).then(|| Arc::make_mut(&mut tables).remove(name)).flatten();
+        let removed = tables.get(name).is_some().then(|| Arc::make_mut(&mut tables).remove(name)).flatten();
         drop(tables);
         removed.is_some_and(|table| {
             // A commit finds it dropped before it writes, or after that.
@@ -9048,7 +9079,7 @@ struct Open {
     /// The generations of the open snapshots, in ascending order.
     generations: Vec<u64>,
     /// Those of them that were dropped and are to be closed, with the tables that may keep something for them.
-    dropped: Vec<(u64, Arc<BTreeMap<String, Table>>)>,
+    dropped: Vec<(u64, Arc<Tables>)>,
 }
 
 impl Memory {
@@ -9132,7 +9163,7 @@ impl Memory {
             Needed { generations: open.generations.clone(), next: self.generation() }
         };
         for (closed, tables) in &closing {
-            for table in tables.values() {
+            for table in tables.iter() {
                 with_index!(table.inner.pairs, index => index.prune(*closed, &open));
             }
         }
@@ -9479,7 +9510,7 @@ pub struct Snapshot {
 struct Moment {
     memory: Arc<Memory>,
     generation: u64,
-    tables: Arc<BTreeMap<String, Table>>,
+    tables: Arc<Tables>,
 }
 
 /// The result of [`Store::snapshot_stats`].
@@ -9592,7 +9623,7 @@ impl Snapshot {
 
     /// All tables, by name.
     pub fn tables(&self) -> Vec<SnapshotTable> {
-        self.moment.tables.values().map(|table| self.show(table)).collect()
+        self.moment.tables.iter().map(|table| self.show(table)).collect()
     }
 
     fn show(&self, table: &Table) -> SnapshotTable {
@@ -9622,7 +9653,7 @@ impl Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("tables", &self.moment.tables.keys()).finish_non_exhaustive()
+        f.debug_struct("Snapshot").field("tables", &self.tables()).finish_non_exhaustive()
     }
 }
 

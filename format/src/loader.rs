@@ -1,7 +1,5 @@
 //! Filling a store from records.
 
-use std::collections::BTreeMap;
-
 use twindex::{Error, Result, Store, Table, TableOptions};
 
 use crate::entry::TableEntry;
@@ -22,9 +20,7 @@ const UNKNOWN_TABLE: &str = "an id that no table has";
 #[derive(Debug)]
 pub struct Loader {
     store: Store,
-    /// The tables by id. A dropped table leaves `None`: removing the entry would bring half of a map's code into a
-    /// WebAssembly module.
-    tables: BTreeMap<u32, Option<Table>>,
+    tables: Tables,
     /// The id of the last table, and how many pairs its record announces. In a dump these follow the record.
     expected: (u32, u64),
     next_id: u32,
@@ -33,23 +29,68 @@ pub struct Loader {
     goes_on: bool,
 }
 
+/// The tables by id, as a tree in which the bits of an id, from the lowest on, choose the branch: no order of ids makes it deeper
+/// than 32. A map's code would be 1 kB more of a compressed WebAssembly module.
+#[derive(Debug, Default)]
+struct Tables(Vec<Node>);
+
+#[derive(Debug)]
+struct Node {
+    id: u32,
+    /// A dropped table leaves `None`.
+    table: Option<Table>,
+    /// Where the next nodes are.
+    next: [usize; 2],
+}
+
+impl Tables {
+    fn find(&self, id: u32) -> Option<&Node> {
+        let (mut at, mut bits) = (0, id);
+        loop {
+            let node = self.0.get(at)?;
+            if node.id == id {
+                return Some(node);
+            }
+            at = node.next[bits as usize & 1];
+            bits >>= 1;
+        }
+    }
+
+    fn set(&mut self, id: u32, table: Option<Table>) {
+        let (end, mut at, mut bits) = (self.0.len(), 0, id);
+        while let Some(node) = self.0.get_mut(at) {
+            if node.id == id {
+                node.table = table;
+                return;
+            }
+            let next = &mut node.next[bits as usize & 1];
+            *next = end.min(*next);
+            at = *next;
+            bits >>= 1;
+        }
+        self.0.push(Node { id, table, next: [usize::MAX; 2] });
+    }
+}
+
+impl<'t> FromIterator<(u32, &'t Table)> for Tables {
+    fn from_iter<I: IntoIterator<Item = (u32, &'t Table)>>(numbered: I) -> Self {
+        let mut tables = Self::default();
+        numbered.into_iter().for_each(|(id, table)| tables.set(id, Some(table.clone())));
+        tables
+    }
+}
+
 impl Loader {
     /// A loader that fills this store. Existing tables get the ids from 0 on, by name.
     pub fn new(store: Store) -> Self {
-        let mut tables = BTreeMap::new();
-        for (id, table) in (0..).zip(store.tables()) {
-            tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
-        }
-        let next_id = tables.len() as u32;
+        let tables: Tables = (0..).zip(&store.tables()).collect();
+        let next_id = tables.0.len() as u32;
         Self { store, tables, expected: (0, 0), next_id, position: Position::default(), goes_on: false }
     }
 
     /// A loader that goes on if another one, or a writer, has left a store with these tables.
     pub fn going_on<'t>(store: Store, numbered: impl IntoIterator<Item = &'t (u32, Table)>) -> Self {
-        let mut tables = BTreeMap::new();
-        for (id, table) in numbered {
-            tables.insert(*id, Some(table.clone()));
-        }
+        let tables = numbered.into_iter().map(|(id, table)| (*id, table)).collect();
         Self { store, tables, expected: (0, 0), next_id: 0, position: Position::default(), goes_on: true }
     }
 
@@ -58,9 +99,9 @@ impl Loader {
         &self.store
     }
 
-    /// The tables with their ids.
+    /// The tables with their ids, in the order in which they came.
     pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
-        self.tables.iter().filter_map(|(&id, table)| Some((id, table.as_ref()?)))
+        self.tables.0.iter().filter_map(|node| Some((node.id, node.table.as_ref()?)))
     }
 
     /// An id that no table has had.
@@ -75,12 +116,12 @@ impl Loader {
 
     /// The table with this id.
     pub fn find(&self, id: u32) -> Option<&Table> {
-        self.tables.get(&id)?.as_ref()
+        self.tables.find(id)?.table.as_ref()
     }
 
     /// Whether there is a table with this id, or was one.
     pub(crate) fn has_had(&self, id: u32) -> bool {
-        self.tables.contains_key(&id)
+        self.tables.find(id).is_some()
     }
 
     /// Applies the record at `offset`. Returns how many pairs or operations it holds.
@@ -128,7 +169,7 @@ impl Loader {
                 (Operation::Clear, Some(table)) => table.clear()?,
                 (Operation::Drop, Some(table)) => {
                     self.store.drop_table(table.name());
-                    self.tables.insert(id, None);
+                    self.tables.set(id, None);
                 }
             }
             done += 1;
@@ -144,9 +185,37 @@ impl Loader {
             return corrupt(offset, BAD_TABLE);
         }
         let options = TableOptions::new(index).keys(keys).values(values);
-        self.tables.insert(id, Some(self.store.table_with(name, options)?));
+        self.tables.set(id, Some(self.store.table_with(name, options)?));
         self.expected = (id, 0);
         self.next_id = self.next_id.max(id.saturating_add(1));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twindex::IndexKind;
+
+    use super::*;
+
+    #[test]
+    fn tables_are_found_by_their_ids_in_whatever_order_these_come() {
+        let ids: Vec<u32> =
+            (0..300).rev().chain((1..=300).map(|n: u32| n.wrapping_mul(0x9e37_79b9))).collect();
+        let mut loader = Loader::new(Store::new());
+        for &id in &ids {
+            assert!(loader.find(id).is_none() && !loader.has_had(id));
+            let table =
+                TableEntry { name: &id.to_string(), index: IndexKind::Hash, keys: "bytes", values: "bytes" };
+            loader.create(id, 0, table).unwrap();
+            assert!(loader.create(id, 0, table).is_err());
+        }
+        loader.tables.set(7, None);
+        assert!(loader.find(7).is_none() && loader.has_had(7));
+        for (id, table) in loader.tables() {
+            assert_eq!(table.name(), id.to_string());
+            assert_eq!(loader.find(id).unwrap().name(), table.name());
+        }
+        assert!(loader.tables().map(|(id, _)| id).eq(ids.into_iter().filter(|&id| id != 7)));
     }
 }

@@ -112,6 +112,17 @@ impl Failure {
             Self::Closed { handle } => {
                 tell(CLOSED, format_args!("handle {handle} is closed, or was never open"))
             }
+            // The module with tables alone makes none of these, so it leaves out their texts.
+            Self::Ended
+            | Self::Expiry { .. }
+            | Self::Time
+            | Self::NoClock
+            | Self::Figure { .. }
+            | Self::Refused(_)
+                if cfg!(not(any(feature = "expiring", feature = "transactions"))) =>
+            {
+                unreachable!()
+            }
             Self::Ended => tell("TWINDEX_ENDED", format_args!("the transaction has ended")),
             Self::Expires => {
                 tell("TWINDEX_NOT_SUPPORTED", format_args!("this module has no tables whose pairs expire"))

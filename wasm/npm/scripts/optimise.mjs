@@ -27,7 +27,8 @@ const SAID = new RegExp(
     /slice index starts at |index out of bounds: the len is | but (?:ends at|the index is) /,
     /range (?:start|end) index | out of range for slice of length /,
     /min > max\. min = |assertion `left |RefCell already (?:mutably )?borrowed|attempt to divide by zero/,
-    /Out of bounds access|capacity overflow|: there is a split or a parent|it has such a slot/,
+    / right` failed: |\n {2}left: |\n right: |, max = |mid > len|can't sleep|AccessError/,
+    /it was open|nobody else knows the leaf|Out of bounds access|capacity overflow|: there is a split or a parent|it has such a slot/,
     /(?:`at` split|insertion|removal) index \(is |\) should be <=? len \(is /,
     /(?:it was allocated with it|a (?:segment|directory) has an address|there is room in a region)/,
   ]
