@@ -82,6 +82,79 @@ fn committed_transaction_has_ended_until_its_handle_is_closed() {
     assert_eq!(code(call!(guest, commit, transaction)), "TWINDEX_CLOSED");
 }
 
+/// The bits of `twindex_table_with` that create a table whose pairs expire.
+const EXPIRING: u32 = 1 | 16;
+const MINUTE: f64 = 60_000.0;
+
+/// An instance at the time 1 with a store and an expiring table, whose pair `k` has a minute to live.
+fn with_expiring(index: &str) -> (Guest, u32, u32) {
+    let (mut guest, store, _) = Guest::with_table(ALL_MEMORY, index);
+    call!(guest, set_time, 1.0).unwrap();
+    let table = guest.table_with(store, ["e", index, "bytes", "bytes"], EXPIRING).unwrap();
+    call!(guest, set_ttl, table, MINUTE).unwrap();
+    guest.insert(table, b"k", b"1").unwrap();
+    (guest, store, table)
+}
+
+#[test]
+fn deadlines_pass_between_transactions_not_within_one() {
+    for index in ["hash", "sorted"] {
+        let (mut guest, store, table) = with_expiring(index);
+        let transaction = guest.begin(store).unwrap();
+        let part = guest.table_of(transaction, "e").unwrap();
+        call!(guest, set_ttl, part, MINUTE).unwrap();
+        assert_eq!(guest.insert(part, b"own", b"2"), Ok(true));
+        call!(guest, set_time, 2.0 * MINUTE).unwrap();
+        let again = guest.table_of(transaction, "e").unwrap();
+        for part in [part, again] {
+            assert_eq!(guest.select(part, b"k"), Ok(Some(b"1".to_vec())));
+            assert_eq!(guest.select(part, b"own"), Ok(Some(b"2".to_vec())));
+            assert_eq!(guest.insert(part, b"k", b"9"), Ok(false));
+            assert_eq!((call!(guest, ttl, part, b"k"), guest.answer_number()), (Ok(1), 1));
+        }
+        let touched = call!(guest, touch, part, b"own", 3.0 * MINUTE);
+        assert_eq!(touched, Ok(1), "its own write was there all the time");
+        call!(guest, commit, transaction).unwrap();
+        assert_eq!(guest.select(table, b"k"), Ok(None));
+        assert_eq!(guest.select(table, b"own"), Ok(Some(b"2".to_vec())));
+    }
+}
+
+#[test]
+fn a_transaction_renews_no_pair_that_has_expired_by_its_commit() {
+    let (mut guest, store, table) = with_expiring("hash");
+    let mut now = 0.0;
+    for renews in [
+        |guest: &mut Guest, part| call!(guest, touch, part, b"k", f64::INFINITY),
+        |guest: &mut Guest, part| call!(guest, replace, part, b"k", b"2"),
+    ] {
+        let transaction = guest.begin(store).unwrap();
+        let part = guest.table_of(transaction, "e").unwrap();
+        assert_eq!(renews(&mut guest, part), Ok(1));
+        now += 2.0 * MINUTE;
+        call!(guest, set_time, now).unwrap();
+        assert_eq!(code(call!(guest, commit, transaction)), "TWINDEX_CONFLICT");
+        assert_eq!(guest.select(table, b"k"), Ok(None));
+        guest.insert(table, b"k", b"1").unwrap();
+    }
+}
+
+#[test]
+fn a_removal_before_the_commit_does_not_forget_what_a_transaction_wrote() {
+    let (mut guest, store, table) = with_expiring("sorted");
+    let transaction = guest.begin(store).unwrap();
+    let part = guest.table_of(transaction, "e").unwrap();
+    call!(guest, set_ttl, part, MINUTE).unwrap();
+    assert_eq!(guest.insert(part, b"own", b"2"), Ok(true));
+    call!(guest, set_time, 2.0 * MINUTE).unwrap();
+    call!(guest, remove_expired, table, 9).unwrap();
+    assert_eq!((guest.answer_count(), guest.len(table)), (1, Ok(0)), "k");
+    call!(guest, commit, transaction).unwrap();
+    assert_eq!(guest.len(table), Ok(1));
+    call!(guest, remove_expired, table, 9).unwrap();
+    assert_eq!((guest.answer_count(), guest.len(table)), (1, Ok(0)), "own");
+}
+
 #[test]
 fn handles_of_another_kind_are_refused() {
     let (mut guest, store, table) = with_pairs("sorted");
