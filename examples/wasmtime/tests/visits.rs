@@ -1,4 +1,4 @@
-//! The example as the table of examples has it. `cargo xtask test examples` builds its guests.
+//! The example as the table of examples has it, and the program of docs/wasmtime.md. `cargo xtask test examples` builds the guests.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,4 +29,18 @@ fn guests_in_two_languages_see_each_others_writes_and_the_next_run_sees_both() {
         "Rust: ada was here 3 times, all together 5 times; before: bob\n\
          Rust: bob was here 3 times, all together 6 times; before: ada\n"
     );
+}
+
+mod page {
+    include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+    #[test]
+    fn the_program_of_the_page_runs_a_guest_beside_its_store() {
+        let folder = tempfile::tempdir().unwrap();
+        std::env::set_current_dir(&folder).unwrap();
+        // A component without anything in it.
+        std::fs::write("guest.wasm", b"\0asm\x0d\0\x01\0").unwrap();
+        main().unwrap();
+        assert!(folder.path().join("app.twx").exists());
+    }
 }
