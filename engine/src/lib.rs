@@ -9836,6 +9836,14 @@ struct ReadRange {
     pairs: Vec<OwnedPair>,
 }
 
+impl ReadRange {
+    /// Whether all that this one can read, the other one reads too.
+    fn is_within(&self, other: &Self) -> bool {
+        let place = |read: &Self| (read.table, read.down);
+        place(self) == place(other) && self.limit <= other.limit && self.bounds == other.bounds
+    }
+}
+
 /// A word that changes with every write, and how it was.
 type Word = (*const AtomicU64, u64);
 
@@ -10057,6 +10065,20 @@ impl Transaction {
         Ok(self.is_unchanged(|_| false))
     }
 
+    /// Drops what the last range has read again. Else a transaction that takes pairs from a queue one by one would keep all for each.
+    /// To be called when all holds at one moment, since only then the last range stands for the others.
+    fn forget_covered_ranges(&mut self) {
+        let before = self.ranges.len();
+        if let Some(last) = self.ranges.pop() {
+            self.ranges.retain(|old| !old.is_within(&last));
+            self.ranges.push(last);
+        }
+        if self.ranges.len() < before {
+            self.words.sort_unstable();
+            self.words.dedup();
+        }
+    }
+
     /// Compares all that was read with what is there. Returns the words to watch; `None` if something differs.
     fn check_values(&self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
@@ -10121,7 +10143,7 @@ impl Transaction {
             .map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec)))
             .collect();
         // Own deletes may take so many away.
-        let wanted = limit.saturating_add(own.len());
+        let wanted = limit.saturating_add(own.iter().filter(|(_, value)| value.is_none()).count());
         let mut read = ReadRange { table: number, bounds, limit: wanted, down, pairs: Vec::new() };
         let Some((found, words)) = self.tables[number].read_range(&read) else {
             return self.conflict();
@@ -10134,6 +10156,7 @@ impl Transaction {
         if !self.is_unchanged(|_| false) {
             self.settle()?;
         }
+        self.forget_covered_ranges();
         pairs.extend(own);
         let found = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
         Ok(if down { found.rev().take(limit).collect() } else { found.take(limit).collect() })

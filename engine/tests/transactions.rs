@@ -104,6 +104,32 @@ fn pmp_predicates_do_not_get_more_rows() {
 }
 
 #[test]
+fn what_a_transaction_takes_from_an_end_one_by_one_is_checked_to_its_end() {
+    for (down, changed) in [(false, "k000"), (false, "a"), (true, "k299"), (true, "z")] {
+        for is_late in [false, true] {
+            let store = Store::new();
+            let table = store.table("queue", IndexKind::Sorted).unwrap();
+            let keys: Vec<_> = (0..300).map(|n| format!("k{n:03}")).collect();
+            table.insert_many(&keys.iter().map(|key| (key, key)).collect::<Vec<_>>()).unwrap();
+            let mut tx = store.begin();
+            for n in 0..200 {
+                let (key, _) = tx.range(&table, .., 1, down).unwrap().pop().unwrap();
+                assert_eq!(key, keys[if down { 299 - n } else { n }].as_bytes());
+                assert!(tx.delete(&table, key).unwrap());
+            }
+            assert_eq!(tx.range(&table, .., 1000, false).unwrap().len(), 100);
+            table.upsert(changed, "by another").unwrap();
+            if is_late {
+                assert!(is_conflict(tx.commit()), "{changed} {down}");
+            } else {
+                assert!(is_conflict(tx.range(&table, .., 1, down)), "{changed} {down}");
+            }
+            assert_eq!(table.len(), 300 + usize::from(!changed.starts_with('k')));
+        }
+    }
+}
+
+#[test]
 fn pmp_write_predicates_conflict() {
     let (store, table) = store();
     let (mut one, mut two) = (store.begin(), store.begin());
