@@ -85,7 +85,7 @@ def test_conflict_in_every_run_is_an_error_at_last(store: twindex.Store, account
         tx.table(accounts)["ada"] += 1
         accounts.increment("ada")
 
-    with pytest.raises(twindex.ConflictError, match="1000 of 1000 runs") as raised:
+    with pytest.raises(twindex.ConflictError, match="in each of 1000 runs") as raised:
         store.transaction(pay)
     assert raised.value.code == "TWINDEX_CONFLICT"
     assert accounts["ada"] == 1100

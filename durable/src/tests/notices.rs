@@ -154,7 +154,7 @@ fn a_last_write_that_was_discarded_is_told() {
         assert_eq!(told(&path, "log_torn"), [], "reading discards nothing");
         let again = open(&disk, &path, Durability::EverySec).unwrap();
         if again.torn().is_some() {
-            assert_told(&path, Level::Warn, "log_torn", "unfinished");
+            assert_told(&path, Level::Warn, "log_torn", "incomplete");
             return;
         }
     }
