@@ -9837,7 +9837,7 @@ struct ReadRange {
 }
 
 impl ReadRange {
-    /// Whether all that this one can read, the other one reads too.
+    /// Whether the other one reads everything that this one can read.
     fn is_within(&self, other: &Self) -> bool {
         let place = |read: &Self| (read.table, read.down);
         place(self) == place(other) && self.limit <= other.limit && self.bounds == other.bounds
@@ -10065,8 +10065,9 @@ impl Transaction {
         Ok(self.is_unchanged(|_| false))
     }
 
-    /// Drops what the last range has read again. Else a transaction that takes pairs from a queue one by one would keep all for each.
-    /// To be called when all holds at one moment, since only then the last range stands for the others.
+    /// Drops earlier ranges that the last one includes. Otherwise a transaction that takes pairs from a queue one by one would store
+    /// all earlier ones again for each. Call it when everything that was read holds at one moment: only then the last range stands for
+    /// the earlier ones.
     fn forget_covered_ranges(&mut self) {
         let before = self.ranges.len();
         if let Some(last) = self.ranges.pop() {

@@ -219,8 +219,8 @@ impl ExpiringTable {
         Ok(!self.reads.contains(key) && self.table.alter(key, |old| self.set_if(false, old, stored))?)
     }
 
-    /// Sets the pair if there is one, or is none, that has not expired. To be called under the key's lock: a write may wait for the
-    /// disk before that, and others may see meanwhile that the pair has expired.
+    /// Sets the pair if one that has not expired is there, or, without `is_there`, if none is. Call it under the key's lock: a write may
+    /// wait for the disk before it gets that, and the pair may expire meanwhile.
     fn set_if(&self, is_there: bool, old: Option<&[u8]>, stored: &[u8]) -> Change {
         let is_shown = old.is_some_and(|old| self.reads.time.show(old).is_some());
         if is_shown == is_there { Change::Set(stored.to_vec()) } else { Change::Keep }
