@@ -196,7 +196,10 @@ test("a codec of the user's has a name, which the table remembers", () => {
   assert.throws(() => store.table(table.name, { values: { ...date, name: 'other' } }), isWrong)
   assert.equal(store.table(table.name, { values: 'bytes' }).get('ada').toString(), day.toISOString())
   for (const name of ['json', 'bytes', 'view', 'pickle', 'str']) {
-    assert.throws(() => open({ values: { ...date, name } }), { code: 'TWINDEX_RANGE', message: /must not have the name/ })
+    assert.throws(() => open({ values: { ...date, name } }), {
+      code: 'TWINDEX_RANGE',
+      message: /must not have the name/,
+    })
   }
   for (const name of [undefined, 1, null]) {
     assert.throws(() => open({ values: { ...date, name } }), { code: 'TWINDEX_TYPE', message: /name/ })
