@@ -148,6 +148,27 @@ test('an integer past the safe ones is read as a bigint', () => {
   })
 })
 
+test('long strings come back in JSON, beside what has to be looked at closely', () => {
+  const table = new Store().table('t', { values: 'json' })
+  // As a file in base64 is, with a number that may have been rounded, and a path that begins as half of a character does.
+  for (const string of ['1e'.repeat(1 << 22), '\\"'.repeat(1 << 22)]) {
+    const value = { string, path: 'C:\\udata', number: 1234567890123456 }
+    table.set('k', value)
+    const read = table.get('k')
+    // A message with both would be long.
+    assert.ok(read.string === string && read.path === value.path && read.number === value.number)
+  }
+  const text = table.store.table('t', { values: 'view' })
+  for (const wrong of [
+    '["a\\\\", 12345678901234567]',
+    '["\\\\\\"1234567890123456", "\\ud800"]',
+    '["\\"", 1e999]',
+  ]) {
+    text.set('k', Buffer.from(wrong))
+    assert.throws(() => table.get('k'), { code: 'TWINDEX_ENCODING' })
+  }
+})
+
 test('a tuple is at most 64 deep', () => {
   const deep = (depth) => (depth === 0 ? [] : [deep(depth - 1)])
   const tuples = new Store().table('t', { keys: 'tuple' })
