@@ -6,7 +6,8 @@ import { basename } from 'node:path'
 import { load, native, path as own } from './native.js'
 import { makeError } from './shared/errors.js'
 
-const NATIVE = /^twindex\b.*\.node$/
+/** Not `twindex-cluster.node`, which shares nothing. */
+const NATIVE = /^twindex(\..*)?\.node$/
 
 function resolve(path) {
   try {

@@ -134,3 +134,11 @@ test('two copies of the package refuse to share a name', async () => {
   opened.closeSync()
   openSync(path).closeSync()
 })
+
+test('the native module of @twindex/cluster is no copy of the package', () => {
+  // By its name: what it holds under the same one is not asked.
+  const path = join(folder, 'twindex-cluster.node')
+  cpSync(new URL('../twindex.node', import.meta.url), path)
+  createRequire(import.meta.url)(path).openShared('beside a cluster')
+  new Store({ shared: 'beside a cluster' }).closeSync()
+})
