@@ -254,7 +254,7 @@ export class CacheLike extends Pairs {
 
   async #fly(lead, item, compute, ttl) {
     const name = nameOf(item)
-    const flight = { lead, awaited: new Set(), promise: undefined }
+    const flight = { lead, awaited: new Set(), promise: undefined, isEnded: false }
     this.#flights.set(name, flight)
     flight.promise = this.#compute(flight, name, compute, ttl)
     return this.#written(await this.#join(flight))
@@ -262,9 +262,11 @@ export class CacheLike extends Pairs {
 
   #join(flight) {
     const asking = this.#tracker.current()
-    if (asking !== undefined && waitsFor(flight, asking))
+    // What a computation left running, as a connection or a timer, asks for itself once that has ended.
+    if (asking === undefined || asking.isEnded) return flight.promise
+    if (waitsFor(flight, asking))
       throw makeError('TWINDEX_CIRCLE', 'a computation waits for itself: it needs its own value')
-    asking?.awaited.add(flight)
+    asking.awaited.add(flight)
     return flight.promise
   }
 
@@ -281,6 +283,7 @@ export class CacheLike extends Pairs {
       lead.fail(error)
       throw error
     } finally {
+      flight.isEnded = true
       flight.awaited.clear()
       if (this.#flights.get(name) === flight) this.#flights.delete(name)
     }

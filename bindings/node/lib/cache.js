@@ -154,7 +154,11 @@ function begin(handle, { keys, values }, item) {
       end()
     },
     fail(error) {
-      native.failComputation(begun, packError(error))
+      try {
+        native.failComputation(begun, packError(error))
+      } catch {
+        // The error cannot be copied, so those that wait in other threads compute themselves.
+      }
       end()
     },
     end,

@@ -1,5 +1,6 @@
 // What caches have in Node alone: threads that share one, files and bytes, and computations that wait before they ask for their own key.
 import assert from 'node:assert/strict'
+import { AsyncResource } from 'node:async_hooks'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -119,6 +120,54 @@ test('a computation that asks for its own key after it has waited is refused, an
     await assert.rejects(ask('k', 'k'), code('CIRCLE'))
     await assert.rejects(ask('a', 'b', 'a'), code('CIRCLE'))
     assert.deepEqual([await beside, await ask('k', 'b', 'y')], [1, 1])
+    cache.clear()
+  }
+})
+
+test('what a computation left running waits for others once that has ended', async () => {
+  const cache = new Cache({ max: 10 })
+  // As by a connection that the first one opens, whose callbacks belong to it for ever.
+  let ask
+  const token = cache.getOrCompute('token', async () => {
+    ask = AsyncResource.bind(() => cache.getOrCompute('page', () => 'no'))
+    await sleep(1)
+    return 'secret'
+  })
+  let show
+  const shown = new Promise((resolve) => {
+    show = resolve
+  })
+  const page = cache.getOrCompute('page', async () => {
+    const secret = await cache.getOrCompute('token', () => 'no')
+    await shown
+    return `page for ${secret}`
+  })
+  await token
+  const asked = ask()
+  show()
+  assert.deepEqual(await Promise.all([page, asked]), ['page for secret', 'page for secret'])
+})
+
+test('a key whose computation failed is computed again, whatever it threw', { timeout: 60_000 }, async () => {
+  const cache = new Cache({ shared: 'failing', max: 10 })
+  const unread = {
+    get property() {
+      throw new Error('not to be read')
+    },
+  }
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  for (const thrown of [unread, proxy, { message: Object.create(null), method() {} }]) {
+    const failed = cache.getOrCompute('key', () => {
+      throw thrown
+    })
+    assert.ok(
+      await failed.then(
+        () => false,
+        (error) => error === thrown,
+      ),
+    )
+    assert.equal(await cache.getOrCompute('key', () => 'again'), 'again')
     cache.clear()
   }
 })
