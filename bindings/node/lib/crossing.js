@@ -13,7 +13,7 @@ export const REGION_BYTES = 4096
 function raise(code, message, details, ...got) {
   const error = makeError(code, message, ...got)
   if (details !== undefined) Object.assign(error, JSON.parse(details))
-  Error.captureStackTrace(error, raise)
+  Error.captureStackTrace?.(error, raise)
   return error
 }
 

@@ -319,4 +319,13 @@ impl<'c> Js<'c> {
     pub(crate) fn is_exception_pending(self) -> bool {
         ask!(self, false, napi_is_exception_pending()).unwrap_or_default()
     }
+
+    /// The exception that is pending, if one is, which it is no longer.
+    pub(crate) fn take_exception(self) -> Option<Value<'c>> {
+        if self.is_exception_pending() {
+            value!(self, napi_get_and_clear_last_exception()).ok()
+        } else {
+            None
+        }
+    }
 }

@@ -114,7 +114,8 @@ unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_status, job: *mut
         revisit(env, answered, |js, settled, raise| match settled {
             Ok(value) => js.settle(deferred, Ok(value)),
             Err(fault) => {
-                if let Some(error) = fault.error(js, raise) {
+                // Where no error can be made, the exception tells why. While it is pending, no promise can be settled.
+                if let Some(error) = fault.error(js, raise).or_else(|| js.take_exception()) {
                     js.settle(deferred, Err(error));
                 }
             }
