@@ -26,7 +26,7 @@ export class Batch {
     preventClone(this, 'Batch')
     this.#store = store
     this.#handle = handle
-    forgotten.register(this, handle)
+    forgotten.register(this, handle, this)
   }
 
   get store() {
@@ -89,7 +89,7 @@ export class Batch {
       this.#isFilling = false
     }
     if (typeof result?.then !== 'function' && typeof result?.next !== 'function') return this.commit()
-    this.#isEnded = true
+    this.#end()
     // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
     Promise.resolve(result).catch(() => {})
     throw typeError('the function that fills a batch is no generator and returns nothing to wait for', result)
@@ -100,8 +100,18 @@ export class Batch {
     if (this.#isFilling) {
       throw makeError('TWINDEX_RANGE', 'store.batch(fill) commits the batch itself, once fill has returned')
     }
+    try {
+      return booleans(native.commit(this.#handle))
+    } finally {
+      this.#end()
+    }
+  }
+
+  /** Gives its number back at once: while a program only computes, nothing is collected. */
+  #end() {
     this.#isEnded = true
-    return booleans(native.commit(this.#handle))
+    forgotten.unregister(this)
+    native.freeBatch(this.#handle)
   }
 
   #check() {

@@ -105,5 +105,10 @@ impl<T> Slab<T> {
             *slot = Slot::Free;
             self.free.push(number);
         }
+        // A burst of things is not to make every later walk over all slots longer.
+        if self.free.len() == self.slots.len() {
+            self.slots.clear();
+            self.free.clear();
+        }
     }
 }

@@ -98,12 +98,6 @@ macro_rules! state {
                 self.watches.open().filter(|of| of.thing.store == store).for_each(|of| of.thing.watch.close());
             }
 
-            /// Ends all that was opened through a snapshot, and the snapshot with it.
-            pub(crate) fn end_snapshot(&mut self, snapshot: u32) {
-                $(self.$slab.close_where(true, |of| of.owner.snapshot == snapshot);)*
-                self.snapshots.free(snapshot);
-            }
-
             /// Keeps all that was opened through a store from being found, or brings it back.
             pub(crate) fn park_all(&mut self, store: u32, parked: bool) {
                 $(self.$slab.park_where(parked, |of| of.owner.store == store);)*
@@ -169,6 +163,15 @@ impl State {
         let raise = self.prepared.as_ref()?.raise;
         // SAFETY: `prepare` kept it in this environment, whose state this is.
         unsafe { js.kept(raise) }.ok()
+    }
+
+    /// Ends all that was opened through a snapshot, and the snapshot with it.
+    pub(crate) fn end_snapshot(&mut self, snapshot: u32) {
+        self.tables.close_where(true, |of| of.owner.snapshot == snapshot);
+        self.expiring.close_where(true, |of| of.owner.snapshot == snapshot);
+        self.cursors.close_where(true, |of| of.owner.snapshot == snapshot);
+        self.walks.close_where(true, |of| of.owner.snapshot == snapshot);
+        self.snapshots.free(snapshot);
     }
 
     /// Ends what the closing of a store began: nothing of it is left, or it is open again.

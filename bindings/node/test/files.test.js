@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { check, checkSync, open, openSync, recover, recoverSync, Store } from 'twindex'
-import { code, heard, here, newPath, start, thread } from './helpers.js'
+import { native } from '../lib/native.js'
+import { code, folder, heard, here, newPath, start, thread } from './helpers.js'
 
 const read = (path) => Store.loadSync(path).table('t')
 
@@ -66,6 +67,24 @@ test('a batch is committed once, by commit or by the end of what fills it', () =
   assert.deepEqual([new Map(accounts), log.size], [new Map().set('ada', 90).set('eve', -7), 1])
   store.closeSync()
   assert.throws(() => store.batch(), code('CLOSED'))
+})
+
+test('a batch is freed as it ends, since nothing is collected while a program only computes', () => {
+  const table = new Store().table('t')
+  const { freeBatch } = native
+  const freed = []
+  native.freeBatch = (number) => {
+    freed.push(number)
+    freeBatch(number)
+  }
+  try {
+    for (let round = 0; round < 3; round++) table.store.batch((batch) => batch.set(table, 'a', '1'))
+    table.store.batch().set(table, 'b', '2').commit()
+    assert.throws(() => table.store.batch(async () => {}), code('TYPE'))
+  } finally {
+    native.freeBatch = freeBatch
+  }
+  assert.deepEqual([freed.length, new Set(freed).size, table.size], [5, 1, 2])
 })
 
 test('a batch is not filled by who is waited for', async () => {
@@ -344,6 +363,18 @@ test('a signal ends the waiting, and progress is told', async () => {
   for (const options of [{ signal: 1 }, { progress: 1 }, { signal: {} }])
     await assert.rejects(check(path, options), code('TYPE'))
   await assert.rejects(check(path, { until: 1 }), code('RANGE'))
+})
+
+test('a promise rejects also where making its error fails', async () => {
+  const { captureStackTrace } = Error
+  Error.captureStackTrace = () => {
+    throw new Error('of the program')
+  }
+  try {
+    await assert.rejects(check(join(folder, 'missing.twx')), /of the program/)
+  } finally {
+    Error.captureStackTrace = captureStackTrace
+  }
 })
 
 test('the thread goes on while another one works for it', async () => {
