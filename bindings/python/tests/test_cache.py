@@ -10,7 +10,7 @@ import pickle
 import sys
 import threading
 import time
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -247,6 +247,8 @@ EQUAL_KEYS: list[list[Any]] = [
     [("ab" * 20, ["ab" * 20]), ("".join(["ab"] * 20), ["".join(["ab"] * 20)])],
     [frozenset([8, 0]), frozenset([0, 8]), {8, 0.0}],
     [{"a": 1, "b": [2]}, {"b": [2.0], "a": True}],
+    [OrderedDict(a=1, b=2), OrderedDict(a=True, b=2.0)],
+    [OrderedDict(b=2, a=1)],
     [NOON, NOON.replace(fold=1)],
     [NOON.replace(tzinfo=UTC), NOON.replace(hour=14, tzinfo=timezone(timedelta(hours=2)))],
     [NOON.date()],
@@ -515,16 +517,19 @@ def test_computations_may_not_wait_for_each_other() -> None:
         return await twindex.aio.get_or_compute(cache, key, gather)
 
     async def needs(*keys: str) -> int:
-        await asyncio.sleep(0)
         if len(keys) == 1:
             return 1
         return await twindex.aio.get_or_compute(cache, keys[1], lambda: needs(*keys[1:]))
 
     async def main() -> None:
+        factories = [None, getattr(asyncio, "eager_task_factory", None)]
         for paths in [["cc"], ["cdc"], ["cd", "dc"], ["cde", "ec"]]:
-            tasks = [twindex.aio.get_or_compute(cache, path[0], partial(needs, *path)) for path in paths]
-            results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
-            assert {type(result) for result in results} == {twindex.CircleError}, paths
+            for factory in factories:
+                asyncio.get_running_loop().set_task_factory(factory)
+                tasks = [twindex.aio.get_or_compute(cache, path[0], partial(needs, *path)) for path in paths]
+                results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+                assert {type(result) for result in results} == {twindex.CircleError}, (paths, factory)
+        asyncio.get_running_loop().set_task_factory(None)
         assert await twindex.aio.get_or_compute(cache, "c", partial(needs, "c", "d")) == 1
         with pytest.raises(RuntimeError, match="waits for itself"):
             await asyncio.wait_for(ask("x", "y", "x"), 60)

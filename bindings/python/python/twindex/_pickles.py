@@ -177,7 +177,8 @@ def _reduced(key: Any) -> Any:
         return key
     make, args, state, items, pairs, *setter = (*made, None, None, None)[:6]
     items = None if items is None else iter(list(map(one_form, items)))
-    pairs = None if pairs is None else iter(_dict(dict(pairs)).items())
+    # In their order, by which two OrderedDicts differ.
+    pairs = None if pairs is None else iter([(one_form(name), one_form(value)) for name, value in pairs])
     return _Reduced(
         _MAKERS.get(make, make), one_form(args), one_form(state), items, pairs, *filter(None, setter)
     )

@@ -127,6 +127,8 @@ async def _compute(
     # The tasks that the function makes, as `asyncio.gather` does, inherit it.
     _own.set(asyncio.current_task())
     try:
+        # An eager task begins before anybody knows of it.
+        await asyncio.sleep(0)
         value = await compute()
     except BaseException as error:
         computation.fail(error)
