@@ -1,6 +1,6 @@
 //! The class `Changes`: the feed of a store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::MutexGuard;
 use std::sync::atomic::AtomicBool;
@@ -223,8 +223,8 @@ impl Changes {
 
     fn new(store: Option<Arc<Shared>>, changes: twindex_durable::Changes, view: View) -> Self {
         let position = changes.position();
-        let source =
-            Inherited::new(Arc::new(Mutex::new(Source { changes: Some(changes), held: None, position })));
+        let source = Source { changes: Some(changes), held: BTreeMap::new(), read: 0, position };
+        let source = Inherited::new(Arc::new(Mutex::new(source)));
         Self { store, view, source, ended: AtomicBool::new(false) }
     }
 
@@ -247,12 +247,14 @@ impl Changes {
             check_memory()?;
             let read = py.detach(|| {
                 let mut source = self.lock();
-                match source.held.take() {
-                    Some(set) => Ok(Some(set)),
-                    None => source.changes.as_mut().map_or(Ok(None), twindex_durable::Changes::poll),
+                if let Some(held) = source.held.pop_first() {
+                    return Ok(Some(held));
                 }
+                let set = source.changes.as_mut().map_or(Ok(None), twindex_durable::Changes::poll)?;
+                source.read += 1;
+                Ok::<_, twindex_durable::Error>(set.map(|set| (source.read, set)))
             })?;
-            let Some(set) = read else { return Ok(None) };
+            let Some((number, set)) = read else { return Ok(None) };
             let shown = self.view.show(py, &set);
             let is_shown = shown.is_ok();
             py.detach(|| {
@@ -260,7 +262,8 @@ impl Changes {
                 if is_shown {
                     source.position = set.position;
                 } else if source.changes.is_some() {
-                    source.held = Some(set);
+                    // Other threads may hold others.
+                    source.held.insert(number, set);
                 }
             });
             if let Some(shown) = shown? {

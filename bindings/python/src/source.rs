@@ -1,5 +1,7 @@
 //! What a feed reads from.
 
+use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::MutexGuard;
 
 use twindex_durable::{ChangeSet, Position};
@@ -10,8 +12,10 @@ use crate::prelude::*;
 pub(crate) struct Source {
     /// None once the feed or its store was closed: it has the file open.
     pub(crate) changes: Option<twindex_durable::Changes>,
-    /// A batch that was read, but could not be shown.
-    pub(crate) held: Option<ChangeSet>,
+    /// Batches that were read, but could not be shown, by their numbers.
+    pub(crate) held: BTreeMap<u64, ChangeSet>,
+    /// How many batches were read.
+    pub(crate) read: u64,
     /// Where to go on: behind what was given.
     pub(crate) position: Position,
 }
@@ -25,7 +29,7 @@ impl Source {
     /// Closes the file, and frees what was read ahead.
     pub(crate) fn end(source: &Mutex<Self>) {
         let mut source = Self::lock(source);
-        let ended = (source.changes.take(), source.held.take());
+        let ended = (source.changes.take(), take(&mut source.held));
         drop(source);
         drop(ended);
     }

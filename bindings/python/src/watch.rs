@@ -1,5 +1,7 @@
 //! What `twindex.Watch` reads from.
 
+use std::collections::VecDeque;
+use std::sync::MutexGuard;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -19,12 +21,12 @@ pub(crate) struct Watching {
     table: String,
     codecs: Codecs,
     /// What was taken and could not be shown.
-    held: Mutex<Option<Watched>>,
+    held: Mutex<VecDeque<Watched>>,
 }
 
 impl Watching {
-    fn hold(&self, item: Option<Watched>) -> Option<Watched> {
-        std::mem::replace(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner), item)
+    fn held(&self) -> MutexGuard<'_, VecDeque<Watched>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watch(&self) -> Result<&Watch> {
@@ -38,7 +40,7 @@ impl Watching {
             Watched::Change(change) => show_change(py, change, || Ok(&self.codecs)),
         };
         if shown.is_err() {
-            self.hold(Some(item));
+            self.held().push_front(item);
         }
         shown
     }
@@ -57,7 +59,8 @@ impl Watching {
 
     fn poll<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         let watch = self.watch()?;
-        self.hold(None).or_else(|| watch.poll()).map(|item| self.show(py, item)).transpose()
+        let held = self.held().pop_front();
+        held.or_else(|| watch.poll()).map(|item| self.show(py, item)).transpose()
     }
 
     /// The next change; waits for it, for so many seconds at most.
@@ -76,7 +79,8 @@ impl Watching {
             let has_ended = watch.is_ended();
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let wait = left.map_or(OFTEN, |left| left.min(OFTEN));
-            let item = self.hold(None).or_else(|| watch.poll());
+            let held = self.held().pop_front();
+            let item = held.or_else(|| watch.poll());
             if let Some(item) = item.or_else(|| py.detach(|| watch.wait(Some(wait)))) {
                 return self.show(py, item).map(Some);
             }
@@ -90,7 +94,8 @@ impl Watching {
     /// The next change. If there is none, has `wake` called from any thread once there is one or the watch has ended.
     fn poll_or_wake<'py>(&self, wake: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let (py, watch) = (wake.py(), self.watch()?);
-        if let Some(item) = self.hold(None) {
+        let held = self.held().pop_front();
+        if let Some(item) = held {
             return self.show(py, item).map(Some);
         }
         let waker = Waker::from(Call::new(wake));
@@ -106,7 +111,7 @@ impl Watching {
 
     fn close(&self, py: Python<'_>) {
         if !self.watch.is_foreign() {
-            self.hold(None);
+            self.held().clear();
             py.detach(|| {
                 self.watch.close();
                 while self.watch.poll().is_some() {}

@@ -231,6 +231,32 @@ def test_batch_that_a_cancelled_task_was_about_to_get_comes_next(path: Path) -> 
         run(main(store))
 
 
+def test_feed_goes_on_in_another_loop_after_one_was_closed_in_the_middle_of_a_read(path: Path) -> None:
+    gate = Gate()
+
+    def begin() -> twindex.Changes:
+        gate.wait()
+        return twindex.changes(path)
+
+    async def leave() -> None:
+        reading = asyncio.create_task(changes.poll())
+        await gate.is_reached()
+        reading.cancel()
+
+    async def go_on() -> None:
+        gate.opened.set()
+        kinds = [(await anext(changes)).changes[0].kind for _ in range(2)]
+        assert kinds == ["create", "put"]
+
+    changes = twindex.aio.Changes(begin, None)
+    with twindex.open(path) as store:
+        store.table("t")["a"] = "1"
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(leave())
+        loop.close()
+        run(go_on())
+
+
 def test_error_of_a_batch_comes_behind_those_before_it_and_again(path: Path) -> None:
     async def main(store: twindex.Store) -> None:
         store.table("t")

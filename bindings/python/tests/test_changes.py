@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,33 @@ def test_threads_share_a_feed_and_each_batch_comes_once(store: twindex.Store) ->
 
     in_threads(5, work)
     assert sorted(seen) == list(range(1000))
+
+
+def test_threads_that_share_a_feed_or_a_watch_lose_nothing_that_a_codec_could_not_read(
+    store: twindex.Store,
+) -> None:
+    both, fails = threading.Barrier(2), True
+
+    def decode(stored: bytes) -> bytes:
+        if fails:
+            both.wait(30)
+            raise ZeroDivisionError
+        return stored
+
+    table = store.table("t", values=twindex.Codec("mine", bytes, decode))
+    feed, watch = store.changes(tables=[table]), table.watch()
+    table["a"] = b""
+    table["b"] = b""
+
+    def poll(source: Any, _thread: int) -> None:
+        with pytest.raises(ZeroDivisionError):
+            source.poll()
+
+    in_threads(2, partial(poll, feed))
+    in_threads(2, partial(poll, watch))
+    fails = False
+    assert [batch.changes[0].key for batch in iter(feed.poll, None)] == ["a", "b"]
+    assert sorted(change.key for change in iter(watch.poll, None)) == ["a", "b"]
 
 
 def test_wrong_arguments(store: twindex.Store, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 from collections import deque
 from importlib import import_module
 from time import monotonic
@@ -208,42 +209,40 @@ class Changes:
         self._begin = begin
         self._changes: _twindex.Changes | None = None
         self._ahead: deque[ChangeSet] = deque()
-        self._reading: asyncio.Future[list[ChangeSet]] | None = None
+        self._reading: asyncio.Future[None] | None = None
+        self._lock = threading.Lock()
         self._is_closed = False
 
-    def _read(self) -> list[ChangeSet]:
-        """The next batches that are there, in another thread. No two of these run at a time."""
-        if self._changes is None:
-            self._changes = self._begin()
-            if self._is_closed:
-                self._changes.close()
-        found: list[ChangeSet] = []
-        try:
-            while len(found) < _AHEAD and (batch := self._changes.poll()) is not None:
-                found.append(batch)
-        except Exception:
-            # It is met again once those before it were given.
-            if not found:
-                raise
-        return found
+    def _read(self) -> None:
+        """Reads the next batches that are there, in another thread. A loop that was closed may have left a read behind."""
+        with self._lock:
+            if self._changes is None:
+                self._changes = self._begin()
+                if self._is_closed:
+                    self._changes.close()
+            for number in range(_AHEAD):
+                try:
+                    batch = self._changes.poll()
+                except Exception:
+                    # It is met again once those before it were given.
+                    if number == 0:
+                        raise
+                    break
+                if batch is None:
+                    break
+                self._ahead.append(batch)
 
     async def poll(self) -> ChangeSet | None:
         """The next batch, or None if there is none yet."""
-        while not self._ahead and not self._is_closed:
-            if self._reading is None:
-                self._reading = asyncio.get_running_loop().run_in_executor(None, self._read)
+        if not self._ahead and not self._is_closed:
+            loop, reading = asyncio.get_running_loop(), self._reading
+            if reading is None or reading.done() or reading.get_loop() is not loop:
+                self._reading = reading = loop.run_in_executor(None, self._read)
                 # Nobody may be left to see its error.
-                self._reading.add_done_callback(lambda done: done.cancelled() or done.exception())
-            reading = self._reading
-            if not reading.done():
-                await asyncio.wait([reading])
-            # Another task may have taken it.
-            if self._reading is reading:
-                self._reading = None
-                self._ahead.extend(reading.result())
-                if not self._ahead:
-                    return None
-        if self._is_closed:
+                reading.add_done_callback(lambda done: done.cancelled() or done.exception())
+            await asyncio.wait([reading])
+            reading.result()
+        if self._is_closed or not self._ahead:
             return None
         batch = self._ahead.popleft()
         self.position = batch.position
