@@ -90,13 +90,17 @@ impl Cursor {
         Self { store, table: table.into(), engine: Mutex::new(Some(Inherited::new(engine.into()))), codecs }
     }
 
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<Inherited<Engine>>> {
-        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, py: Python<'_>) -> Result<MutexGuard<'_, Option<Inherited<Engine>>>> {
+        self.store.check_open()?;
+        let engine = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        // It may have been closed while this waited.
+        self.store.check_open()?;
+        Ok(engine)
     }
 
     /// Ends it with its snapshot.
     pub(crate) fn end(&self, py: Python<'_>) {
-        let engine = self.lock(py).take();
+        let engine = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).take();
         drop(engine);
     }
 
@@ -107,10 +111,9 @@ impl Cursor {
         py: Python<'py>,
         step: impl FnOnce(&mut Engine) -> Option<(&[u8], &[u8])>,
     ) -> Result<Option<Pair<'py>>> {
-        self.store.check_open()?;
         let Codecs { keys, values } = &self.codecs;
         let (key, value) = {
-            let mut cursor = self.lock(py);
+            let mut cursor = self.lock(py)?;
             let Some((key, value)) = step(open(&mut cursor)?) else { return Ok(None) };
             (keys.make(py, key), values.make(py, value))
         };
@@ -192,26 +195,23 @@ impl Cursor {
     /// (('b', '2'), 'b', '2')
     #[pyo3(signature = (key, /))]
     fn seek(&self, key: &Bound<'_, PyAny>) -> Result<()> {
-        self.store.check_open()?;
         let encoded = self.codecs.keys.encode_sought(key)?;
-        of_either!(open(&mut self.lock(key.py()))?, cursor => cursor.seek(&encoded));
+        of_either!(open(&mut *self.lock(key.py())?)?, cursor => cursor.seek(&encoded));
         Ok(())
     }
 
     /// The key of the pair that it is on, or None before the first step and after `seek`.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
-        self.store.check_open()?;
         let make = |key: &[u8]| self.codecs.keys.make(py, key);
-        let key = of_either!(open(&mut self.lock(py))?, cursor => cursor.key().map(make));
+        let key = of_either!(open(&mut *self.lock(py)?)?, cursor => cursor.key().map(make));
         key.map(|key| self.codecs.keys.finish(key?)).transpose()
     }
 
     /// The current value of this key, or None if the pair was deleted.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
-        self.store.check_open()?;
-        let value = of_either!(open(&mut self.lock(py))?, cursor => cursor.value());
+        let value = of_either!(open(&mut *self.lock(py)?)?, cursor => cursor.value());
         value.map(|value| self.codecs.values.decode(py, &value)).transpose()
     }
 

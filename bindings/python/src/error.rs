@@ -19,13 +19,13 @@ mod classes {
     import_exception!(twindex.errors, PairLengthError);
 }
 
-/// An exception of the class with this code.
+/// An exception of the class with this code. Runs no Python code: a scan may be reading.
 #[cold]
 fn raised(code: &str, arguments: impl PyErrArguments + 'static) -> PyErr {
     static CLASSES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     Python::attach(|py| {
         let class =
-            CLASSES.import(py, "twindex.errors", "class_of").and_then(|class_of| class_of.call1((code,)));
+            CLASSES.import(py, "twindex.errors", "_CLASSES").and_then(|classes| classes.get_item(code));
         match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
             Ok(class) => PyErr::from_type(class, arguments),
             Err(failure) => failure,
@@ -275,11 +275,15 @@ pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     match REPR.import(py, "reprlib", "repr").and_then(|repr| repr.call1((object,))) {
         Ok(text) => text.to_string(),
         Err(failure) => {
-            if failure.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // It is raised again once the call has returned.
-                let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
-            }
+            keep_interrupt(py, &failure);
             "(no repr)".into()
         }
+    }
+}
+
+/// Has Ctrl-C's error raised again once the call has returned, where it is no error of the call.
+pub(crate) fn keep_interrupt(py: Python<'_>, failure: &PyErr) {
+    if failure.is_instance_of::<PyKeyboardInterrupt>(py) {
+        let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
     }
 }

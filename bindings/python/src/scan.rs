@@ -247,9 +247,6 @@ impl Scan {
         most: usize,
         read: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<usize> {
-        if let Some(store) = &self.store {
-            store.check_open()?;
-        }
         py.detach(|| ());
         self.check_source(py)?;
         Ok(self.state.with(py, |state| {
@@ -277,9 +274,12 @@ impl Scan {
         self.state.with(py, read_ahead).transpose()
     }
 
-    /// Fails if a signal has come, or the source has ended.
+    /// Fails if a signal has come, or the source has ended. It is there until another thread runs.
     fn check_source(&self, py: Python<'_>) -> Result<()> {
         py.check_signals()?;
+        if let Some(store) = &self.store {
+            store.check_open()?;
+        }
         // A cache's is that of the parent in a child of fork. A store's is refused before.
         if self.state.with(py, |state| state.source.is_foreign()) {
             return Err(error::forked());

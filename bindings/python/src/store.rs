@@ -4,6 +4,7 @@ use std::path::Path;
 
 use twindex::{IndexKind, TableOptions};
 use twindex_durable::{AnyTable, Dump, Progress};
+use twindex_finalization::attach;
 
 use crate::batch::Batch;
 use crate::buffer::Buffer;
@@ -433,6 +434,8 @@ impl Store {
             engine.close()?;
             shared.mark_closed();
             shared.end_feeds();
+            // A read that found the store open has the interpreter until it is done.
+            attach(|_| ());
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();

@@ -429,7 +429,7 @@ impl TransactionTable {
 
     fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let py = key.py();
-        let found = self.read(py, self.codecs.keys.encode(key)?.as_ref())?;
+        let found = self.read(py, self.codecs.keys.encode_sought(key)?.as_ref())?;
         found.map(|value| self.codecs.values.decode(py, &value)).transpose()
     }
 
@@ -535,7 +535,7 @@ impl TransactionTable {
     /// Whether the key is present.
     #[pyo3(signature = (key, /))]
     fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.read(key.py(), self.codecs.keys.encode(key)?.as_ref())?.is_some())
+        Ok(self.read(key.py(), self.codecs.keys.encode_sought(key)?.as_ref())?.is_some())
     }
 
     /// The value of each key, None for those that are absent.
@@ -543,7 +543,7 @@ impl TransactionTable {
     fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, pyo3::types::PyList>> {
         let py = keys.py();
         let keys = Keys::new(keys, &self.codecs.keys)?;
-        let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
+        let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
         let found = self.in_turns(py, &keys, Encoded::len, |part, keys| {
             keys.iter().map(|key| part.select(key.as_ref())).collect()
         })?;

@@ -223,6 +223,68 @@ def test_finalizers_may_use_the_table(numbers: twindex.Table[int, int]) -> None:
     assert len(numbers) == 0
 
 
+def test_read_of_a_store_that_is_closed_meanwhile_does_not_find_a_pair_absent() -> None:
+    keys = range(2000)
+    reads: list[Callable[[Any], object]] = [
+        lambda table: all(key in table for key in keys),
+        lambda table: None not in map(table.get, keys),
+        lambda table: None not in table.select_many(keys),
+        lambda table: all(table.contains_many(keys)),
+        lambda table: table.first() and table.peekitem(),
+        lambda table: len(list(table)) == len(keys),
+        lambda table: len(table.cursor().scan_asc_next_many(5000)) == len(keys),
+    ]
+    for _ in range(20):
+        store = twindex.Store()
+        table = store.table("t", "sorted", keys="int", values="int")
+        table.update(zip(keys, keys, strict=True))
+
+        def work(thread: int, store: twindex.Store = store, table: Any = table) -> None:
+            if thread == len(reads):
+                time.sleep(0.001)
+                store.close()
+                return
+            while True:
+                assert reads[thread](table), f"read {thread} found too little"
+
+        outcomes = in_threads(len(reads) + 1, partial(outcome_of, work))
+        assert set(outcomes) == {None, "TWINDEX_CLOSED"}, outcomes
+
+
+def outcome_of(work: Callable[[int], None], thread: int) -> str | None:
+    try:
+        work(thread)
+    except twindex.Error as error:
+        return error.code
+    return None
+
+
+def test_no_python_code_runs_while_a_scan_reads_a_pair_that_is_no_text() -> None:
+    """What ran then and used the scan, as another thread, met a panic."""
+    store = twindex.Store()
+    table, met = store.table("t"), list[BaseException]()
+    store.table("t", values="bytes").update({str(number): b"\xff" for number in range(50)})
+    scan = table._iterate_values()
+
+    def reenter(_frame: object, event: str, _argument: object) -> None:
+        if event == "call":
+            read()
+
+    def read() -> None:
+        try:
+            next(scan)
+        except BaseException as error:  # noqa: BLE001
+            met.append(error)
+
+    read()
+    sys.setprofile(reenter)
+    try:
+        read()
+    finally:
+        sys.setprofile(None)
+    assert {type(error) for error in met} == {twindex.EncodingError}, met
+
+
 def test_store_may_be_closed_while_others_work() -> None:
     for _ in range(20):
         store = twindex.Store()

@@ -172,6 +172,10 @@ def test_key_that_is_too_long_is_refused_before_anything_is_written_and_not_foun
                     use(seen)
             assert seen["a"] == "0"
             assert (seen.get(long), long in seen, seen.contains_many([long])) == (None, False, [False])
+    tuples = store.table("tuples", keys="tuple")
+    with store.transaction() as tx:
+        for own in tuples, tx.table(tuples):
+            assert (own.get((long,)), (long,) in own, own.select_many([(long,)])) == (None, False, [None])
 
 
 def test_bad_input_is_an_error_and_writes_nothing(store: twindex.Store, accounts: Accounts) -> None:

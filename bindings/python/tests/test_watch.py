@@ -229,3 +229,33 @@ def test_a_watch_that_nobody_holds_is_collected() -> None:
     gc.collect()
     assert gone() is None
     users["a"] = "1"
+
+
+def test_interrupt_while_a_write_wakes_a_task_is_raised() -> None:
+    async def main() -> None:
+        table = twindex.Store().table("t")
+        loop: Any = asyncio.get_running_loop()
+        waiting = asyncio.ensure_future(anext(table.watch()))
+        await asyncio.sleep(0)
+        wake = loop.call_soon_threadsafe
+
+        def interrupted(*arguments: Any) -> Any:
+            wake(*arguments)
+            signal.raise_signal(signal.SIGINT)
+
+        loop.call_soon_threadsafe = interrupted
+
+        def write() -> None:
+            table["a"] = "1"
+            time.sleep(1)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                write()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            loop.call_soon_threadsafe = wake
+        assert (await waiting).key == "a"
+
+    asyncio.run(main())

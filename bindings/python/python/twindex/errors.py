@@ -237,8 +237,3 @@ class MissingFileError(IoError, FileNotFoundError):
 
 # A class that derives from another of these has its code.
 _CLASSES = {kind.code: kind for kind in Error.__subclasses__()}
-
-
-def class_of(code: str) -> type[Error]:
-    """The class with this code."""
-    return _CLASSES.get(code, Error)

@@ -152,8 +152,12 @@ impl Call {
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        // It fails where its loop was closed, and then nobody waits.
-        let _ = attach(|py| self.0.call0(py).map(drop));
+        attach(|py| {
+            // It fails where its loop was closed, and then nobody waits.
+            if let Err(failure) = self.0.call0(py) {
+                error::keep_interrupt(py, &failure);
+            }
+        });
     }
 }
 

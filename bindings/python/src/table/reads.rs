@@ -58,19 +58,20 @@ macro_rules! table_reads {
                 #[inline]
                 fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
                     let py = key.py();
-                    let table = self.reader()?;
                     let key = self.codecs.keys.encode_sought(key)?;
-                    match table.select_with(&key, |value| self.codecs.values.make(py, value)) {
+                    match self.reader()?.select_with(&key, |value| self.codecs.values.make(py, value)) {
                         Some(made) => self.codecs.values.finish(made?).map(Some),
                         None => Ok(None),
                     }
                 }
 
                 fn has_many(&self, py: Python<'_>, keys: &[Encoded<'_>]) -> Result<Vec<bool>> {
-                    in_turns(py, keys, (4 * AT_ONCE, 4 * READ_BYTES), Encoded::len, |keys| {
+                    let found = in_turns(py, keys, (4 * AT_ONCE, 4 * READ_BYTES), Encoded::len, |keys| {
                         let table = self.reader()?;
                         Ok(py.detach(|| table.contains_many(keys)))
-                    })
+                    });
+                    self.reader()?;
+                    found
                 }
 
                 fn iterate<'py>(&self, py: Python<'py>, yields: Yields) -> Result<Bound<'py, Scan>> {
@@ -119,6 +120,7 @@ macro_rules! table_reads {
                     let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
                     let skipped = skipped.cast_unsigned();
                     let passed = pass(py, &mut cursor, down, skipped)?;
+                    self.reader()?;
                     let pair = match down {
                         _ if passed < skipped => None,
                         true => cursor.scan_desc_next(),
@@ -166,7 +168,8 @@ macro_rules! table_reads {
                 /// Whether the key is present.
                 #[pyo3(signature = (key, /))]
                 fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-                    Ok(self.reader()?.contains(self.codecs.keys.encode_sought(key)?))
+                    let key = self.codecs.keys.encode_sought(key)?;
+                    Ok(self.reader()?.contains(key))
                 }
 
                 /// A read-only `memoryview` of the value's bytes, or None if the key is absent.

@@ -253,6 +253,7 @@ macro_rules! pops {
                             }
                         };
                         if key.is_none() && (table.is_empty() || $expires) {
+                            self.open()?;
                             return Err(error::missing(&"the table is empty".into_bound_py_any(py)?));
                         }
                         if let Some(key) = key {
