@@ -4,7 +4,6 @@ use std::path::Path;
 
 use twindex::{IndexKind, TableOptions};
 use twindex_durable::{AnyTable, Dump, Progress};
-use twindex_finalization::attach;
 
 use crate::batch::Batch;
 use crate::buffer::Buffer;
@@ -423,25 +422,26 @@ impl Store {
     fn close(&self, py: Python<'_>) -> Result<()> {
         if self.0.is_foreign() {
             self.0.mark_closed();
-        }
-        if self.0.is_closed() {
             return Ok(());
         }
-        check_not_telling()?;
-        let shared = Arc::clone(&self.0);
-        wait_for(py, move || {
-            let engine = shared.engine();
-            engine.close()?;
-            shared.mark_closed();
-            shared.end_feeds();
-            // A read that found the store open has the interpreter until it is done.
-            attach(|_| ());
+        if !self.0.is_closed() {
+            check_not_telling()?;
+            let shared = Arc::clone(&self.0);
+            wait_for(py, move || {
+                shared.engine().close()?;
+                shared.mark_closed();
+                shared.end_feeds();
+                Ok::<_, twindex_durable::Error>(())
+            })??;
+        }
+        // A read that found the store open had the interpreter until it was done. Now this thread has it.
+        let engine = self.0.engine();
+        py.detach(|| {
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();
             }
-            Ok::<_, twindex_durable::Error>(())
-        })??;
+        });
         self.0.end_snapshots(py);
         Ok(())
     }

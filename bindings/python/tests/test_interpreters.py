@@ -112,6 +112,25 @@ def test_sub_interpreter_is_refused_and_leaves_the_main_one_as_it_was(before: st
     assert output_of(IN_SUBINTERPRETERS.format(before=before)) == "works\n"
 
 
+CLOSED_AT_THE_END = """
+import builtins, os, sys, twindex
+class Owner:
+    def __init__(self, store):
+        self.store, self.table = store, store.table("t")
+    def __del__(self, write=os.write):
+        self.table["a"] = "1"
+        self.store.close()
+        write(1, b"closed ")
+builtins.owners = Owner(twindex.Store()), Owner(twindex.open(sys.argv[1]))
+"""
+
+
+def test_finalizer_may_close_a_store_while_the_interpreter_ends(path: Path) -> None:
+    assert output_of(CLOSED_AT_THE_END, path) == "closed closed "
+    with twindex.open(path) as store:
+        assert store.table("t")["a"] == "1"
+
+
 SCRIPT = Path(sysconfig.get_path("scripts")) / ("twindex.exe" if sys.platform == "win32" else "twindex")
 
 
