@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tokio::task::AbortHandle;
@@ -31,6 +32,40 @@ impl Mode {
     pub(crate) fn new(awaits: bool) -> Self {
         Self { awaits, process: process::id() }
     }
+
+    fn is_here(self) -> bool {
+        self.process == process::id()
+    }
+}
+
+/// What belongs to the process that connected it. One that was forked from it neither uses nor drops it: a lock that another thread
+/// held at that moment is locked for good there.
+pub(crate) struct Home<T> {
+    inner: Option<T>,
+    pub(crate) mode: Mode,
+}
+
+impl<T> Home<T> {
+    pub(crate) fn new(inner: T, mode: Mode) -> Self {
+        Self { inner: Some(inner), mode }
+    }
+
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&T> {
+        self.inner.as_ref().filter(|_| self.mode.is_here()).ok_or_else(|| forked(py))
+    }
+
+    /// For what needs no lock, in any process.
+    pub(crate) fn constants(&self) -> Option<&T> {
+        self.inner.as_ref()
+    }
+}
+
+impl<T> Drop for Home<T> {
+    fn drop(&mut self) {
+        if !self.mode.is_here() {
+            std::mem::forget(self.inner.take());
+        }
+    }
 }
 
 /// What a Python function makes of a result, where there is one.
@@ -51,12 +86,12 @@ pub(crate) fn answer<T>(
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
-    if mode.process != process::id() {
+    if !mode.is_here() {
         return Err(forked(py));
     }
     let call = guarded(call);
     if mode.awaits {
-        return begin(py, then, call);
+        return begin(py, mode, then, call);
     }
     let done = wait(py, call)?;
     decoded(py, object(py, done)?, then)
@@ -92,6 +127,7 @@ fn decoded(py: Python<'_>, object: Py<PyAny>, then: Then) -> PyResult<Py<PyAny>>
 /// Begins a call: a future of the running event loop.
 fn begin<T>(
     py: Python<'_>,
+    mode: Mode,
     then: Then,
     call: impl Future<Output = Result<T>> + Send + 'static,
 ) -> PyResult<Py<PyAny>>
@@ -114,7 +150,7 @@ where
             });
         });
     });
-    future.call_method1("add_done_callback", (Abort(task.abort_handle()),))?;
+    future.call_method1("add_done_callback", (Abort(Home::new(task.abort_handle(), mode)),))?;
     Ok(future.unbind())
 }
 
@@ -136,7 +172,17 @@ impl Settle {
         };
         match done.and_then(|object| decoded(py, object, then)) {
             Ok(object) => self.future.call_method1(py, "set_result", (object,))?,
-            Err(error) => self.future.call_method1(py, "set_exception", (error.into_value(py),))?,
+            Err(error) => {
+                // Futures take no `StopIteration`, and who awaits one would wait for good.
+                let error = if error.is_instance_of::<PyStopIteration>(py) {
+                    let raised = PyRuntimeError::new_err("a codec raised StopIteration");
+                    raised.set_cause(py, Some(error));
+                    raised
+                } else {
+                    error
+                };
+                self.future.call_method1(py, "set_exception", (error.into_value(py),))?
+            }
         };
         Ok(())
     }
@@ -144,11 +190,14 @@ impl Settle {
 
 /// Ends a call whose future was cancelled.
 #[pyclass(frozen)]
-struct Abort(AbortHandle);
+struct Abort(Home<AbortHandle>);
 
 #[pymethods]
 impl Abort {
-    fn __call__(&self, _future: &Bound<'_, PyAny>) {
-        self.0.abort();
+    fn __call__(&self, py: Python<'_>, _future: &Bound<'_, PyAny>) {
+        // A forked process has nothing to end.
+        if let Ok(call) = self.0.get(py) {
+            call.abort();
+        }
     }
 }

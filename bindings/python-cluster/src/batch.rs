@@ -3,26 +3,19 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use twindex_cluster::Result;
 
-use crate::answer::{Mode, answer, now};
+use crate::answer::{Home, Mode, answer, now};
 use crate::error::ended;
-use crate::table::Table;
+use crate::table::{Bytes, Table};
 
-type Bytes = PyBackedBytes;
-
-/// Writes that are collected, and committed once.
+/// Writes that are collected, and committed once: then there are none.
 #[pyclass(frozen, module = "twindex_cluster")]
-pub(crate) struct Batch {
-    /// None once it was committed.
-    inner: Mutex<Option<twindex_cluster::Batch>>,
-    mode: Mode,
-}
+pub(crate) struct Batch(Home<Mutex<Option<twindex_cluster::Batch>>>);
 
 impl Batch {
     pub(crate) fn new(inner: twindex_cluster::Batch, mode: Mode) -> Self {
-        Self { inner: Mutex::new(Some(inner)), mode }
+        Self(Home::new(Mutex::new(Some(inner)), mode))
     }
 
     fn add(
@@ -30,7 +23,7 @@ impl Batch {
         py: Python<'_>,
         add: impl FnOnce(&mut twindex_cluster::Batch) -> Result<()>,
     ) -> PyResult<()> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.get(py)?.lock().unwrap_or_else(PoisonError::into_inner);
         let batch = inner.as_mut().ok_or_else(|| ended(py))?;
         now(py, || add(batch))
     }
@@ -41,7 +34,8 @@ macro_rules! puts {
         #[pymethods]
         impl Batch {
             $(fn $verb(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
-                self.add(py, |batch| batch.$verb(table.inner(), key, value))
+                let table = table.inner(py)?;
+        self.add(py, |batch| batch.$verb(table, key, value))
             })*
         }
     };
@@ -53,25 +47,28 @@ puts!(insert replace upsert);
 #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
 impl Batch {
     fn delete(&self, py: Python<'_>, table: &Table, key: Bytes) -> PyResult<()> {
-        self.add(py, |batch| batch.delete(table.inner(), key))
+        let table = table.inner(py)?;
+        self.add(py, |batch| batch.delete(table, key))
     }
 
     fn increment(&self, py: Python<'_>, table: &Table, key: Bytes, by: i64) -> PyResult<()> {
-        self.add(py, |batch| batch.increment(table.inner(), key, by))
+        let table = table.inner(py)?;
+        self.add(py, |batch| batch.increment(table, key, by))
     }
 
     fn expect(&self, py: Python<'_>, table: &Table, key: Bytes, value: Option<Bytes>) -> PyResult<()> {
-        self.add(py, |batch| batch.expect(table.inner(), key, value.as_deref()))
+        let table = table.inner(py)?;
+        self.add(py, |batch| batch.expect(table, key, value.as_deref()))
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let batch = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let batch = self.0.get(py)?.lock().unwrap_or_else(PoisonError::into_inner).take();
         let batch = batch.ok_or_else(|| ended(py))?;
-        answer(py, self.mode, None, async move { batch.commit().await })
+        answer(py, self.0.mode, None, async move { batch.commit().await })
     }
 
-    fn __len__(&self) -> usize {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.as_ref().map_or(0, twindex_cluster::Batch::len)
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let inner = self.0.get(py)?.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(inner.as_ref().map_or(0, twindex_cluster::Batch::len))
     }
 }

@@ -7,14 +7,11 @@ use pyo3::prelude::*;
 use tokio::sync::{Mutex, MutexGuard};
 use twindex_cluster::Walk;
 
-use crate::answer::{Mode, Then, answer};
+use crate::answer::{Home, Mode, Then, answer};
 
 /// A position in a sorted table. Calls of several threads or tasks take their turns.
 #[pyclass(frozen, module = "twindex_cluster")]
-pub(crate) struct Cursor {
-    inner: Arc<Inner>,
-    mode: Mode,
-}
+pub(crate) struct Cursor(Home<Arc<Inner>>);
 
 struct Inner {
     /// The cursor, and the number of the call that began last.
@@ -51,28 +48,33 @@ impl Inner {
 impl Cursor {
     pub(crate) fn new(cursor: twindex_cluster::Cursor, mode: Mode) -> Self {
         let (calls, cancelled) = (AtomicU64::new(0), sync::Mutex::default());
-        Self { inner: Arc::new(Inner { cursor: Mutex::new((cursor, 0)), calls, cancelled }), mode }
+        let inner = Inner { cursor: Mutex::new((cursor, 0)), calls, cancelled };
+        Self(Home::new(Arc::new(inner), mode))
     }
 }
 
 #[pymethods]
 impl Cursor {
     /// The last call was cancelled.
-    fn cancelled(&self) {
-        self.inner.cancelled().push(self.inner.calls.load(Relaxed));
+    fn cancelled(&self, py: Python<'_>) -> PyResult<()> {
+        let inner = self.0.get(py)?;
+        inner.cancelled().push(inner.calls.load(Relaxed));
+        Ok(())
     }
 
     fn next(&self, py: Python<'_>, down: bool, then: Then) -> PyResult<Py<PyAny>> {
-        let (inner, call) = (self.inner.clone(), self.inner.call());
-        answer(py, self.mode, then, async move {
+        let inner = self.0.get(py)?.clone();
+        let call = inner.call();
+        answer(py, self.0.mode, then, async move {
             let cursor = &mut inner.begin(call).await.0;
             if down { cursor.scan_desc_next().await } else { cursor.scan_asc_next().await }
         })
     }
 
     fn next_many(&self, py: Python<'_>, down: bool, limit: usize, then: Then) -> PyResult<Py<PyAny>> {
-        let (inner, call) = (self.inner.clone(), self.inner.call());
-        answer(py, self.mode, then, async move {
+        let inner = self.0.get(py)?.clone();
+        let call = inner.call();
+        answer(py, self.0.mode, then, async move {
             let cursor = &mut inner.begin(call).await.0;
             if down {
                 cursor.scan_desc_next_many(limit).await
@@ -85,21 +87,18 @@ impl Cursor {
 
 /// Pairs that come one after another.
 #[pyclass(frozen, module = "twindex_cluster")]
-pub(crate) struct Pairs {
-    inner: Arc<Mutex<Walk>>,
-    mode: Mode,
-}
+pub(crate) struct Pairs(Home<Arc<Mutex<Walk>>>);
 
 impl Pairs {
     pub(crate) fn new(pairs: impl Into<Walk>, mode: Mode) -> Self {
-        Self { inner: Arc::new(Mutex::new(pairs.into())), mode }
+        Self(Home::new(Arc::new(Mutex::new(pairs.into())), mode))
     }
 }
 
 #[pymethods]
 impl Pairs {
     fn next_many(&self, py: Python<'_>, count: usize, then: Then) -> PyResult<Py<PyAny>> {
-        let source = self.inner.clone();
-        answer(py, self.mode, then, async move { source.lock().await.next_many(count).await })
+        let source = self.0.get(py)?.clone();
+        answer(py, self.0.mode, then, async move { source.lock().await.next_many(count).await })
     }
 }

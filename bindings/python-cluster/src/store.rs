@@ -6,16 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twindex_cluster::{IndexKind, Options, TableOptions};
 
-use crate::answer::{Mode, Then, answer, now};
+use crate::answer::{Home, Mode, Then, answer, now};
 use crate::batch::Batch;
 use crate::table::Table;
 
 /// A store in a cluster.
 #[pyclass(frozen, module = "twindex_cluster")]
-pub(crate) struct Store {
-    inner: twindex_cluster::Store,
-    mode: Mode,
-}
+pub(crate) struct Store(Home<twindex_cluster::Store>);
 
 /// The options that Python names.
 #[derive(FromPyObject)]
@@ -72,7 +69,7 @@ pub(crate) fn connect(
     let mode = Mode::new(awaits);
     answer(py, mode, then, async move {
         let inner = options.options().connect(&url).await?;
-        Ok(Store { inner, mode })
+        Ok(Store(Home::new(inner, mode)))
     })
 }
 
@@ -90,7 +87,7 @@ impl Store {
         then: Then,
     ) -> PyResult<Py<PyAny>> {
         let index: Option<IndexKind> = now(py, || Ok(index.map(str::parse).transpose()?))?;
-        let (store, mode) = (self.inner.clone(), self.mode);
+        let (store, mode) = (self.0.get(py)?.clone(), self.0.mode);
         answer(py, mode, then, async move {
             let options = TableOptions::new(index.unwrap_or(IndexKind::Hash));
             let options = options.any_index(index.is_none()).create(create);
@@ -107,8 +104,8 @@ impl Store {
     }
 
     fn tables(&self, py: Python<'_>, then: Then) -> PyResult<Py<PyAny>> {
-        let store = self.inner.clone();
-        answer(py, self.mode, then, async move {
+        let store = self.0.get(py)?.clone();
+        answer(py, self.0.mode, then, async move {
             let tables = store.tables().await?;
             let pair = |table: &twindex_cluster::Table| (table.name().to_owned(), table.index().name());
             Ok(tables.iter().map(pair).collect::<Vec<_>>())
@@ -116,23 +113,23 @@ impl Store {
     }
 
     fn drop_table(&self, py: Python<'_>, name: String) -> PyResult<Py<PyAny>> {
-        let store = self.inner.clone();
-        answer(py, self.mode, None, async move { store.drop_table(&name).await })
+        let store = self.0.get(py)?.clone();
+        answer(py, self.0.mode, None, async move { store.drop_table(&name).await })
     }
 
     /// The addresses of the masters.
     #[getter]
-    fn servers(&self) -> Vec<String> {
-        self.inner.servers()
+    fn servers(&self, py: Python<'_>) -> Vec<String> {
+        self.0.get(py).map_or_else(|_| vec!["another process".into()], twindex_cluster::Store::servers)
     }
 
-    fn batch(&self) -> Batch {
-        Batch::new(self.inner.batch(), self.mode)
+    fn batch(&self, py: Python<'_>) -> PyResult<Batch> {
+        Ok(Batch::new(self.0.get(py)?.batch(), self.0.mode))
     }
 
     /// The figures of the near cache; none where there is none.
     fn near_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(stats) = self.inner.near_stats() else { return Ok(None) };
+        let Some(stats) = self.0.get(py)?.near_stats() else { return Ok(None) };
         let figures = PyDict::new(py);
         macro_rules! set {
             ($($name:ident)*) => {
@@ -143,7 +140,10 @@ impl Store {
         Ok(Some(figures))
     }
 
-    fn close(&self) {
-        self.inner.close();
+    /// In a forked process this does nothing: the connections are its parent's.
+    fn close(&self, py: Python<'_>) {
+        if let Ok(store) = self.0.get(py) {
+            store.close();
+        }
     }
 }

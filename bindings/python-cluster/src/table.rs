@@ -4,31 +4,29 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use twindex_cluster::{Error, Ttl, Write};
 
-use crate::answer::{Mode, Then, answer, now};
+use crate::answer::{Home, Mode, Then, answer, now};
 use crate::cursor::{Cursor, Pairs};
 
-type Bytes = PyBackedBytes;
+/// A copy: a call ends without the interpreter's lock, and to drop an object of Python then takes a lock of all threads, which a
+/// fork would find locked.
+pub(crate) type Bytes = Vec<u8>;
 
 /// A bound of a range: the key, and whether it is in the range.
 pub(crate) type End = Option<(Vec<u8>, bool)>;
 
 /// A table of bytes.
 #[pyclass(frozen, module = "twindex_cluster")]
-pub(crate) struct Table {
-    inner: twindex_cluster::Table,
-    mode: Mode,
-}
+pub(crate) struct Table(Home<twindex_cluster::Table>);
 
 impl Table {
     pub(crate) fn new(inner: twindex_cluster::Table, mode: Mode) -> Self {
-        Self { inner, mode }
+        Self(Home::new(inner, mode))
     }
 
-    pub(crate) fn inner(&self) -> &twindex_cluster::Table {
-        &self.inner
+    pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<&twindex_cluster::Table> {
+        self.0.get(py)
     }
 
     /// Begins a call with a handle of its own.
@@ -41,14 +39,15 @@ impl Table {
         T: for<'py> IntoPyObject<'py> + Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        answer(py, self.mode, None, call(self.inner.clone()))
+        answer(py, self.0.mode, None, call(self.inner(py)?.clone()))
     }
 
     /// The table, or the handle of it whose pairs expire.
     fn writing(&self, py: Python<'_>, ttl: Option<Duration>) -> PyResult<twindex_cluster::Table> {
+        let table = self.inner(py)?;
         match ttl {
-            Some(ttl) => now(py, || self.inner.with_ttl(ttl)),
-            None => Ok(self.inner.clone()),
+            Some(ttl) => now(py, || table.with_ttl(ttl)),
+            None => Ok(table.clone()),
         }
     }
 }
@@ -61,7 +60,7 @@ macro_rules! puts {
             $(
             fn $verb(&self, py: Python<'_>, key: Bytes, value: Bytes, ttl: Option<Duration>) -> PyResult<Py<PyAny>> {
                 let table = self.writing(py, ttl)?;
-                answer(py, self.mode, None, async move { table.write(Write::$write, key, value).await })
+                answer(py, self.0.mode, None, async move { table.write(Write::$write, key, value).await })
             }
 
             fn $many(
@@ -71,7 +70,7 @@ macro_rules! puts {
                 ttl: Option<Duration>,
             ) -> PyResult<Py<PyAny>> {
                 let table = self.writing(py, ttl)?;
-                answer(py, self.mode, None, async move { table.write_many(Write::$write, &pairs).await })
+                answer(py, self.0.mode, None, async move { table.write_many(Write::$write, &pairs).await })
             }
             )*
         }
@@ -105,33 +104,34 @@ verbs!(
 #[pymethods]
 impl Table {
     #[getter]
-    fn name(&self) -> &str {
-        self.inner.name()
+    fn name(&self) -> Option<&str> {
+        Some(self.0.constants()?.name())
     }
 
     #[getter]
-    fn index(&self) -> &'static str {
-        self.inner.index().name()
+    fn index(&self) -> Option<&'static str> {
+        Some(self.0.constants()?.index().name())
     }
 
     #[getter]
-    fn codecs(&self) -> (&str, &str) {
-        self.inner.codecs()
+    fn codecs(&self) -> Option<(&str, &str)> {
+        Some(self.0.constants()?.codecs())
     }
 
     /// Raises as a write of this key would before it is sent.
     fn check(&self, py: Python<'_>, key: Bytes) -> PyResult<()> {
-        now(py, || self.inner.check(key))
+        let table = self.inner(py)?;
+        now(py, || table.check(key))
     }
 
     fn select(&self, py: Python<'_>, key: Bytes, then: Then) -> PyResult<Py<PyAny>> {
-        let table = self.inner.clone();
-        answer(py, self.mode, then, async move { table.select(key).await })
+        let table = self.inner(py)?.clone();
+        answer(py, self.0.mode, then, async move { table.select(key).await })
     }
 
     fn select_many(&self, py: Python<'_>, keys: Vec<Bytes>, then: Then) -> PyResult<Py<PyAny>> {
-        let table = self.inner.clone();
-        answer(py, self.mode, then, async move { table.select_many(&keys).await })
+        let table = self.inner(py)?.clone();
+        answer(py, self.0.mode, then, async move { table.select_many(&keys).await })
     }
 
     fn compare_and_swap_many(
@@ -140,8 +140,8 @@ impl Table {
         swaps: Vec<(Bytes, Option<Bytes>, Option<Bytes>)>,
         then: Then,
     ) -> PyResult<Py<PyAny>> {
-        let table = self.inner.clone();
-        answer(py, self.mode, then, async move {
+        let table = self.inner(py)?.clone();
+        answer(py, self.0.mode, then, async move {
             let swaps: Vec<_> =
                 swaps.iter().map(|(key, old, new)| (&key[..], old.as_deref(), new.as_deref())).collect();
             table.compare_and_swap_many(&swaps).await
@@ -159,8 +159,8 @@ impl Table {
 
     /// The time after which a pair expires; False where it does not, None where there is no pair.
     fn ttl(&self, py: Python<'_>, key: Bytes, then: Then) -> PyResult<Py<PyAny>> {
-        let table = self.inner.clone();
-        answer(py, self.mode, then, async move {
+        let table = self.inner(py)?.clone();
+        answer(py, self.0.mode, then, async move {
             Ok(match table.ttl(key).await? {
                 Ttl::Absent => None,
                 Ttl::Forever => Some(-1.0),
@@ -172,7 +172,8 @@ impl Table {
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn cursor(&self, py: Python<'_>, lower: End, upper: End) -> PyResult<Cursor> {
         let range = (bound(lower.as_ref()), bound(upper.as_ref()));
-        Ok(Cursor::new(now(py, || self.inner.cursor(range))?, self.mode))
+        let table = self.inner(py)?;
+        Ok(Cursor::new(now(py, || table.cursor(range))?, self.0.mode))
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
@@ -185,13 +186,14 @@ impl Table {
         limit: Option<usize>,
     ) -> PyResult<Pairs> {
         let range = (bound(lower.as_ref()), bound(upper.as_ref()));
-        let scan = now(py, || self.inner.scan(range))?;
+        let table = self.inner(py)?;
+        let scan = now(py, || table.scan(range))?;
         let scan = if reverse { scan.rev() } else { scan };
-        Ok(Pairs::new(scan.limit(limit.unwrap_or(usize::MAX)), self.mode))
+        Ok(Pairs::new(scan.limit(limit.unwrap_or(usize::MAX)), self.0.mode))
     }
 
-    fn walk(&self) -> Pairs {
-        Pairs::new(self.inner.iter(), self.mode)
+    fn walk(&self, py: Python<'_>) -> PyResult<Pairs> {
+        Ok(Pairs::new(self.inner(py)?.iter(), self.0.mode))
     }
 }
 
