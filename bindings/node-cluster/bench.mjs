@@ -70,7 +70,7 @@ for (let start = 0; start < PAIRS; start += 5000) {
 const name = `hand${process.pid}:`
 const fcall = (number) => {
   const tag = number % 16
-  return client.fcall('twindex_3_upsert', 2, `{${tag}}pairs`, `{${tag}}order`, ...one(number))
+  return client.fcall('twindex_4_upsert', 2, `{${tag}}pairs`, `{${tag}}order`, ...one(number))
 }
 const verbs = [
   ['upsert, hash: SET', (n) => users.upsert(...one(n)), (n) => client.set(name + one(n)[0], one(n)[1])],

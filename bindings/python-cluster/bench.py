@@ -95,7 +95,7 @@ def compare(client, users, log, pairs) -> None:
     def function(number: int) -> None:
         key, value = one(number)
         tag = number % 16
-        client.fcall("twindex_3_upsert", 2, b"{%d}pairs" % tag, b"{%d}order" % tag, key, value)
+        client.fcall("twindex_4_upsert", 2, b"{%d}pairs" % tag, b"{%d}order" % tag, key, value)
 
     def thousand(number: int) -> list[tuple[bytes, bytes]]:
         return [pairs[(number * 1000 + at * 13) % PAIRS] for at in range(1000)]

@@ -154,7 +154,8 @@ impl Batch {
             }
         }
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        let mut cmd = functions::call("batch", &keys);
+        let removes = self.steps.iter().all(|step| step.is_expectation() || step.verb == "d");
+        let mut cmd = functions::call(if removes { "unbatch" } else { "batch" }, &keys);
         for ((step, layout), at) in self.steps.iter().zip(layouts).zip(at) {
             let field = if layout.partitions.is_empty() { &[] } else { &step.key[..] };
             cmd.arg(step.verb).arg(u8::from(!layout.partitions.is_empty()));

@@ -139,7 +139,7 @@ impl Catalogue {
     /// Opens a table, or creates it where the options say so. Only creating it is a write.
     pub(crate) async fn open(&self, name: &str, options: TableOptions<'_>) -> Result<Arc<State>> {
         check(name, options, None)?;
-        let described = match self.described(name, "").await? {
+        let described = match self.entry(name).await? {
             Some(described) => described,
             None if !options.creates() => {
                 return Err(Error::Engine(twindex::Error::NoTable { name: name.into() }));
@@ -149,33 +149,39 @@ impl Catalogue {
                 let (index, generation) = (options.index().name(), new_generation()?);
                 let length = keys.len();
                 let entry = format!("{index} {generation} {} {length} {keys}{values}", self.partitions);
-                let made = self.described(name, &entry).await?;
-                made.ok_or_else(|| Error::unexpected("catalogue entry"))?
+                self.create(name, &entry).await?
             }
         };
         check(name, options, Some(&described))?;
         Ok(self.share(name, &described))
     }
 
-    /// What the catalogue says of a table, once it has this entry where it had none, unless the entry is empty.
-    async fn described(&self, name: &str, entry: &str) -> Result<Option<Described>> {
+    /// What the catalogue says of a table. No function is called, since a server without memory refuses those that may write.
+    async fn entry(&self, name: &str) -> Result<Option<Described>> {
+        let mut cmd = redis::cmd("HGET");
+        cmd.arg(self.names.catalogue()).arg(name);
+        match self.router.one(Op::new(self.slot(), cmd), Kind::Read).await?.accepted()? {
+            Value::Nil => Ok(None),
+            entry => described(&entry).map(Some),
+        }
+    }
+
+    /// Makes this entry where there is none. Returns what the catalogue then says.
+    async fn create(&self, name: &str, entry: &str) -> Result<Described> {
         let cmd = self.call("table", &[name, entry].map(str::as_bytes));
         let is_made =
             |value: &Value| matches!(value, Value::Array(fields) if fields.first() == Some(&Value::Int(1)));
         // An entry that is there stays, so the call may be repeated.
-        let kind = if entry.is_empty() { Kind::Read } else { Kind::Repeat };
-        let value = self.router.one(Op::telling(self.slot(), cmd, is_made), kind).await?.accepted()?;
-        let Value::Array(fields) = value else { return Err(Error::unexpected("catalogue entry")) };
-        match &fields[..] {
-            [_, Value::Nil] => Ok(None),
-            [_, entry] => described(entry).map(Some),
+        let op = Op::telling(self.slot(), cmd, is_made);
+        match self.router.one(op, Kind::Repeat).await?.accepted()? {
+            Value::Array(fields) if fields.len() == 2 => described(&fields[1]),
             _ => Err(Error::unexpected("catalogue entry")),
         }
     }
 
     /// The table of this name, if there is one.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<Arc<State>>> {
-        Ok(self.described(name, "").await?.map(|described| self.share(name, &described)))
+        Ok(self.entry(name).await?.map(|described| self.share(name, &described)))
     }
 
     /// The state that all handles of this table share.

@@ -260,9 +260,7 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(server: &str, error: &RedisError) -> Self {
         let is_final = error.kind() == ErrorKind::AuthenticationFailed || is_forbidden(error.code());
-        // Errors that are not answers of a server have several lines.
-        let reason = error.to_string().lines().collect::<Vec<_>>().join(" ");
-        Self { reason: format!("{server}: {reason}").into(), is_final }
+        Self { reason: format!("{server}: {}", line_of(error)).into(), is_final }
     }
 
     /// As above, of a server that could not be connected to, with or without TLS. A server hangs up on a client that does not
@@ -306,6 +304,11 @@ impl Failure {
     pub(crate) fn is_final(&self) -> bool {
         self.is_final
     }
+}
+
+/// The error in one line. One that is no answer of a server has several.
+pub(crate) fn line_of(error: &RedisError) -> String {
+    error.to_string().lines().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether the code of a server's error says that the password is wrong or the user has not the right.

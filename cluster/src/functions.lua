@@ -1,10 +1,10 @@
-#!lua name=twindex_3
+#!lua name=twindex_4
 
 -- What Twindex does inside a server, in one step each. Values go through as bytes.
 -- A sorted table's partition is two keys: KEYS[1] a HASH of its pairs, KEYS[2] a ZSET of its keys in their order.
 
 local function register(name, callback, flags)
-  redis.register_function{function_name = 'twindex_3_' .. name, callback = callback, flags = flags or {}}
+  redis.register_function{function_name = 'twindex_4_' .. name, callback = callback, flags = flags or {}}
 end
 
 -- Says which keys of a partition were written, on the channel that is called as its HASH is: each behind its length in two
@@ -89,8 +89,9 @@ register('delete', each(1, function(keys, args, i)
   return removed, removed == 1
 end), {'allow-oom'})
 
--- The key, whether it must be present, its value then, whether it shall be, its value then.
-register('swap', each(5, function(keys, args, i)
+-- The key, whether it must be present, its value then, whether it shall be, its value then. A server without memory does what
+-- only removes: functions whose names begin with "un" are called for that.
+local swap = each(5, function(keys, args, i)
   local old = redis.call('HGET', keys[1], args[i])
   local expected = args[i + 1] == '1' and args[i + 2]
   if old ~= expected then return 0 end
@@ -100,7 +101,9 @@ register('swap', each(5, function(keys, args, i)
     remove(keys, args[i])
   end
   return 1, true
-end))
+end)
+register('swap', swap)
+register('unswap', swap, {'allow-oom'})
 
 -- The key and the amount; the sum as text, since Lua's numbers have 53 bits. False where it is no integer.
 register('increment', each(2, function(keys, args, i)
@@ -116,10 +119,21 @@ register('clear', function(keys)
   return redis.call('UNLINK', keys[1], keys[2])
 end, {'allow-oom'})
 
--- Up to so many pairs of a range: whether there may be more, their keys and, beside them, their values. The client says how
+-- Makes the order anew from the pairs. A server that evicts may have dropped one of the two keys, and told no near cache.
+register('mend', function(keys)
+  redis.call('DEL', keys[2])
+  for _, field in ipairs(redis.call('HKEYS', keys[1])) do
+    redis.call('ZADD', keys[2], 0, field)
+  end
+  redis.call('SPUBLISH', keys[1], '')
+  return 1
+end)
+
+-- Up to so many pairs of a range: whether there may be more, -1 if the order must be mended first, their keys and, beside them, their values. The client says how
 -- many values will fit into so many bytes, by the pairs that it has read. If some are much longer, they are read in groups that
 -- begin with one and grow while pairs are short.
 register('page', function(keys, args)
+  if redis.call('HLEN', keys[1]) ~= redis.call('ZCARD', keys[2]) then return {-1, {}, {}} end
   local found, limit, group = nil, tonumber(args[5]), tonumber(args[6])
   if args[3] == '1' then
     found = redis.call('ZRANGE', keys[2], args[2], args[1], 'BYLEX', 'REV', 'LIMIT', 0, args[4])
@@ -151,7 +165,7 @@ register('page', function(keys, args)
 end, {'no-writes'})
 
 -- A hash table's pair is one string. Whether it must be present, its value then, whether it shall be, its value then.
-register('swap_one', function(keys, args)
+local function swap_one(keys, args)
   local old = redis.call('GET', keys[1])
   local expected = args[1] == '1' and args[2]
   if old ~= expected then return 0 end
@@ -161,7 +175,9 @@ register('swap_one', function(keys, args)
     redis.call('DEL', keys[1])
   end
   return 1
-end)
+end
+register('swap_one', swap_one)
+register('unswap_one', swap_one, {'allow-oom'})
 
 -- A batch: steps of five arguments each, a verb, 1 for a pair of a sorted table or 0 for one of a hash table, the place of its
 -- first key, its key in the sorted table, a value. Expectations come before all writes, wherever they stand.
@@ -207,7 +223,7 @@ local function add(keys, is_sorted, at, field, by, old)
   return is_done
 end
 
-register('batch', function(keys, args)
+local function batch(keys, args)
   local failed, expectations, adds = {}, 0, false
   for i = 1, #args, 5 do
     local verb = args[i]
@@ -254,13 +270,15 @@ register('batch', function(keys, args)
   end
   for channel, fields in pairs(written) do tell(channel, fields) end
   return {'done', took}
-end)
+end
+register('batch', batch)
+register('unbatch', batch, {'allow-oom'})
 
 -- The catalogue: KEYS[1] a HASH of each table's name and what it is, KEYS[2] a HASH of dropped generations that still have
 -- keys. An entry is "index generation partitions" and the codecs. Answers whether it was made, and the entry.
 register('table', function(keys, args)
   local entry = redis.call('HGET', keys[1], args[1])
-  if entry or args[2] == '' then return {0, entry} end
+  if entry then return {0, entry} end
   redis.call('HSET', keys[1], args[1], args[2])
   return {1, args[2]}
 end)

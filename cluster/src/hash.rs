@@ -61,7 +61,8 @@ pub(crate) fn increment(layout: &Layout, key: &[u8], by: i64) -> Op {
 }
 
 pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
-    let mut cmd = functions::call("swap_one", &[&layout.key(key)]);
+    let name = if new.is_some() { "swap_one" } else { "unswap_one" };
+    let mut cmd = functions::call(name, &[&layout.key(key)]);
     for value in [expected, new] {
         cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
     }

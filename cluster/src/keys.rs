@@ -87,10 +87,11 @@ impl KeyWalk {
         self.position = position;
         let mut found = Vec::new();
         for key in keys {
-            let Value::BulkString(mut key) = key else { return Err(wrong()) };
-            let key = key.split_off(self.layout.prefix.len());
-            if self.seen.insert(key.clone()) {
-                found.push(key);
+            let Value::BulkString(key) = key else { return Err(wrong()) };
+            // A server that is none may say anything.
+            let key = key.strip_prefix(&self.layout.prefix[..]).ok_or_else(wrong)?;
+            if self.seen.insert(key.to_vec()) {
+                found.push(key.to_vec());
             }
         }
         Ok(found)

@@ -62,11 +62,10 @@ impl Dialect {
     /// Where a server is reached: the options may say of its host and port, or of its host.
     fn reached(&self, address: &Address) -> (String, u16) {
         let host = || self.addresses.get(&*address.host);
-        let Some(to) = self.addresses.get(&*address.text()).or_else(host) else {
-            return (address.host.to_string(), address.port);
-        };
-        let split = to.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-        split.unwrap_or_else(|| (to.clone(), address.port))
+        match self.addresses.get(&*address.text()).or_else(host) {
+            Some(to) => split_port(to, address.port),
+            None => (address.host.to_string(), address.port),
+        }
     }
 
     /// As long again for each answer.
@@ -115,6 +114,14 @@ impl Dialect {
         }
         Ok(link)
     }
+}
+
+/// A host and its port, or this one. `::1` has none, `[::1]:7` has one.
+fn split_port(text: &str, port: u16) -> (String, u16) {
+    let split = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let split = split.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let (host, port) = split.unwrap_or((text, port));
+    (host.trim_matches(['[', ']']).to_owned(), port)
 }
 
 /// The address that a [`ConnectionInfo`] names.
@@ -272,5 +279,21 @@ impl Node {
                 Err(new)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_ipv6_may_have_a_port() {
+        for (text, host, port) in
+            [("a", "a", 9), ("a:7", "a", 7), ("::1", "::1", 9), ("[::1]", "::1", 9), ("[::1]:7", "::1", 7)]
+        {
+            assert_eq!(split_port(text, 9), (host.to_owned(), port), "{text}");
+        }
+        let one = Address { host: "::1".into(), port: 7 };
+        assert_eq!((&*one.text(), Address::parse("::1:7", &one)), ("[::1]:7", Some(one.clone())));
     }
 }

@@ -126,14 +126,21 @@ impl Merge {
                 sorted::page(&self.layout, partition, [lower, upper], self.down, limits)
             })
             .collect();
-        let router = self.router.clone();
+        let (router, layout) = (self.router.clone(), self.layout.clone());
         async move {
             let replies = router.all(ops, Kind::Read).await?;
-            let page = |(partition, reply): (usize, crate::router::Reply)| {
-                let (pairs, has_more) = sorted::pairs(reply.accepted()?)?;
-                Ok((partition, pairs, !has_more))
-            };
-            low.into_iter().zip(replies).map(page).collect()
+            let (mut pages, mut broken) = (Vec::with_capacity(low.len()), Vec::new());
+            for (partition, reply) in low.into_iter().zip(replies) {
+                match sorted::pairs(reply.accepted()?)? {
+                    Some((pairs, has_more)) => pages.push((partition, pairs, !has_more)),
+                    // Its page is fetched again.
+                    None => broken.push(sorted::mend(&layout, partition)),
+                }
+            }
+            for mended in router.all(broken, Kind::Repeat).await? {
+                mended.accepted()?;
+            }
+            Ok(pages)
         }
     }
 

@@ -4,11 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::{Error, Result};
+
+/// How long a connection may be idle before the system probes it. Firewalls and balancers silently drop those that are idle for
+/// some minutes, and the next write would have an unknown outcome.
+const KEEPALIVE: Duration = Duration::from_mins(1);
 
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr;)+) => {
@@ -175,7 +180,9 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
             let info = with_certificates(info, options).map_err(|error| wrong(error.to_string()))?;
             let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
             let settings = settings.set_lib_name("twindex", env!("CARGO_PKG_VERSION"));
-            Ok(info.set_redis_settings(settings))
+            let probes = TcpKeepalive::new().with_time(KEEPALIVE);
+            let tcp = info.tcp_settings().clone().set_keepalive(probes);
+            Ok(info.set_redis_settings(settings).set_tcp_settings(tcp))
         })
         .collect()
 }
@@ -189,12 +196,17 @@ fn with_certificates(info: ConnectionInfo, options: &Options) -> redis::RedisRes
     Ok(client.get_connection_info().clone())
 }
 
+/// The URL as errors show it. The scheme may be missing or misspelt, and a password may follow `?`.
 fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    match rest.rfind('@') {
-        Some(at) => format!("{scheme}://...{}", &rest[at..]),
-        None => url.into(),
+    let mut shown = url.to_owned();
+    if let Some(at) = url.rfind('@') {
+        let scheme = ["redis://", "rediss://"].into_iter().find(|scheme| url.starts_with(scheme));
+        shown = [scheme.unwrap_or_default(), "...", &url[at..]].concat();
     }
+    if let Some(query) = shown.find('?') {
+        shown.replace_range(query + 1.., "...");
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -232,10 +244,20 @@ mod tests {
             "redis://ada:secret@a/2#x",
             "redis://ada:not?secret@a",
             "redis://ada:secret/secret@a",
+            "ada:secret@a:6379",
+            "redis:/ada:secret@a",
+            "redis://a/2?password=secret",
         ] {
             let error = parse_url(url, &Options::new()).expect_err("a wrong URL");
             assert_eq!(error.code(), "TWINDEX_URL");
             assert!(!error.to_string().contains("secret"), "{error}");
+        }
+        for (url, shown) in [
+            ("redis://ada:secret@a:7/2", "redis://...@a:7/2"),
+            ("ada:secret@a:7", "...@a:7"),
+            ("http://a?b", "http://a?..."),
+        ] {
+            assert_eq!(without_password(url), shown);
         }
     }
 

@@ -16,7 +16,7 @@ use redis::{Cmd, ConnectionInfo, Pipeline, ServerError, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::error::{Error, Failure, Result};
+use crate::error::{Error, Failure, Result, line_of};
 use crate::functions;
 use crate::link::{Dialect, Link, NO_CLUSTER, Node, address_of};
 use crate::locks::{lock, read, write};
@@ -387,6 +387,8 @@ impl Router {
         let mut pending: Vec<Pending> =
             ops.into_iter().enumerate().map(|(place, op)| Pending { place, op, target: None }).collect();
         let (mut wait, mut at_once) = (WAITS.0, AT_ONCE);
+        // Why the last attempt that met more than redirections failed.
+        let mut last: Option<Arc<str>> = None;
         for attempt in 0.. {
             let mut reason = None;
             if self.is_closed() {
@@ -407,9 +409,10 @@ impl Router {
             if reason.is_none() && attempt < REDIRECTIONS {
                 continue;
             }
+            last = reason.or(last);
             if started.elapsed() + wait > self.patience {
                 let reason =
-                    reason.map_or_else(|| "it was redirected too often".into(), |reason| reason.to_string());
+                    last.map_or_else(|| "it was redirected too often".into(), |reason| reason.to_string());
                 for one in pending {
                     outcomes[one.place] = Some(Err(Error::Unavailable { reason: reason.clone() }));
                 }
@@ -520,7 +523,7 @@ impl Router {
         let mut fates = Fates { done: Vec::with_capacity(group.len()), again: Vec::new() };
         let (mut answers, failed) = match answers {
             Ok(answers) => (answers.into_iter(), None),
-            Err(error) => (Vec::new().into_iter(), Some(error.to_string())),
+            Err(error) => (Vec::new().into_iter(), Some(line_of(&error))),
         };
         let (mut has_loaded, mut written) = (false, Vec::new());
         for one in group {
@@ -617,7 +620,8 @@ impl Router {
             return Err(Error::Closed);
         }
         let link = self.node(server).link(&self.dialect).await?;
-        match link.send(cmd).await.map_err(|error| unavailable(format!("{}: {error}", server.text())))? {
+        let failed = |error| unavailable(format!("{}: {}", server.text(), line_of(&error)));
+        match link.send(cmd).await.map_err(failed)? {
             Value::ServerError(error) => Err(refused(&error)),
             value => Ok(value),
         }

@@ -130,8 +130,16 @@ pub(crate) fn page(
     Op::new(partition.slot, cmd)
 }
 
-/// The pairs of a page, and whether there may be more behind them.
-pub(crate) fn pairs(value: Value) -> Result<(Pairs, bool)> {
+/// Makes the order of a partition anew.
+pub(crate) fn mend(layout: &Layout, partition: usize) -> Op {
+    let partition = &layout.partitions[partition];
+    // No replica is waited for: if it is lost it is made again.
+    let cmd = functions::call("mend", &[&partition.pairs, &partition.order]);
+    Op::telling(partition.slot, cmd, |_| false)
+}
+
+/// The pairs of a page, and whether there may be more behind them; none if the order must be mended first.
+pub(crate) fn pairs(value: Value) -> Result<Option<(Pairs, bool)>> {
     let wrong = || Error::unexpected("page of pairs");
     let Value::Array(parts) = value else { return Err(wrong()) };
     let Ok([Value::Int(more), Value::Array(keys), Value::Array(values)]) = <[Value; 3]>::try_from(parts)
@@ -143,5 +151,5 @@ pub(crate) fn pairs(value: Value) -> Result<(Pairs, bool)> {
         _ => Err(wrong()),
     };
     let pairs = keys.into_iter().zip(values).map(pair).collect::<Result<_>>()?;
-    Ok((pairs, more == 1))
+    Ok((more >= 0).then_some((pairs, more == 1)))
 }

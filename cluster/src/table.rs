@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use redis::Value;
+use tokio::task::coop::consume_budget;
 use twindex::{Change, IndexKind, MAX_KEY_BYTES, Write};
 use twindex_cache::{MAX_TTL, Ttl};
 
@@ -305,7 +306,8 @@ impl Table {
             }
             key.len() + expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len)
         };
-        self.change(swaps, |swap| swap.0, op, ("swap", add), hash::took_effect, settled).await?
+        let name = if swaps.iter().all(|swap| swap.2.is_none()) { "unswap" } else { "swap" };
+        self.change(swaps, |swap| swap.0, op, (name, add), hash::took_effect, settled).await?
     }
 
     /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
@@ -326,6 +328,8 @@ impl Table {
     /// The value of a key, if it is present.
     pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         if let Some(found) = self.select_kept(key.as_ref())? {
+            // A loop of hits must not keep the listener from its thread.
+            consume_budget().await;
             return Ok(found);
         }
         // In a box, so that what is found near does not pay for the size of this.
@@ -372,6 +376,7 @@ impl Table {
             }));
         }
         if missed.is_empty() {
+            consume_budget().await;
             return Ok(values);
         }
         if self.is_hash() {

@@ -23,7 +23,8 @@ impl Address {
 
     /// The address as text.
     pub(crate) fn text(&self) -> Arc<str> {
-        format!("{}:{}", self.host, self.port).into()
+        let Self { host, port } = self;
+        if host.contains(':') { format!("[{host}]:{port}").into() } else { format!("{host}:{port}").into() }
     }
 }
 

@@ -126,13 +126,15 @@ impl HashWalk {
                 self.found = found.into();
                 continue;
             }
-            let some: Vec<_> = self.found.drain(..self.count.min(self.found.len())).collect();
-            let ops = some.iter().map(|key| hash::select(&keys.layout, key)).collect();
-            let (replies, mut bytes) = (router.all(ops, Kind::Read).await?, 0);
-            let read = some.len();
-            for (key, reply) in some.into_iter().zip(replies) {
+            let read = self.count.min(self.found.len());
+            let ops = self.found.range(..read).map(|key| hash::select(&keys.layout, key)).collect();
+            let replies = router.all(ops, Kind::Read).await?.into_iter();
+            let values = replies.map(|reply| hash::value(reply.accepted()?)).collect::<Result<Vec<_>>>()?;
+            // Only now: after an error, or a call that was dropped, the next one reads the same keys.
+            let (some, mut bytes) = (self.found.drain(..read), 0);
+            for (key, value) in some.zip(values) {
                 // Pairs removed by now are left out.
-                if let Some(value) = hash::value(reply.accepted()?)? {
+                if let Some(value) = value {
                     bytes += value.len();
                     self.ready.push_back((key, value));
                 }

@@ -343,6 +343,32 @@ async fn a_table_that_is_opened_again_shows_what_was_written_meanwhile() -> Resu
     Ok(())
 }
 
+/// A loop of hits on the only thread kept the listener from it, and read the old value for a minute.
+#[tokio::test]
+async fn a_loop_of_hits_sees_a_write() -> Result<()> {
+    let server = Server::start(&[])?;
+    for index in BOTH {
+        let (store, table) = near(&server.url(), index).await;
+        table.upsert("a", "old").await?;
+        shows(&table, "a", Some("old")).await;
+        let before = hits(&store);
+        while hits(&store) == before {
+            table.select("a").await?;
+        }
+        let url = server.url();
+        let other = std::thread::spawn(move || -> twindex_cluster::Result<()> {
+            let store = twindex_cluster::blocking::connect(&url)?;
+            store.table(index.name(), index)?.upsert("a", "new")
+        });
+        let begun = std::time::Instant::now();
+        while table.select("a").await?.as_deref() != Some(b"new") {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the write is not seen");
+        }
+        other.join().expect("a writer")?;
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flushed_server_empties_it() -> Result<()> {
     let server = Server::start(&[])?;

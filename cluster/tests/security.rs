@@ -10,7 +10,7 @@ use twindex_servers::{Certificates, Cluster, Result, Server};
 /// `+client|tracking` and `+ssubscribe`.
 const RIGHTS: &str = "-@all +hello +auth +client|setname +cluster|slots +role +fcall +function|load +get +set \
                       +del +unlink +exists +incrby +pttl +pexpire +persist +scan +hget +hmget +hset +hsetnx +hdel +hexists \
-                      +hlen +hstrlen +hincrby +hgetall +hvals +zadd +zrem +zrange +spublish +asking";
+                      +hlen +hstrlen +hincrby +hgetall +hkeys +hvals +zadd +zrem +zcard +zrange +spublish +asking";
 
 fn options() -> Options {
     Options::new().patience(Duration::from_secs(20))

@@ -1,10 +1,16 @@
 //! What tables do beyond the verbs: times to live, codecs, what other clients see, and what is left behind.
 
+#[path = "common/fake.rs"]
+mod fake;
+#[path = "common/proxy.rs"]
+#[allow(dead_code, reason = "near.rs uses all of it")]
+mod proxy;
 #[path = "common/waiting.rs"]
 mod waiting;
 
 use std::time::Duration;
 
+use proxy::Proxy;
 use twindex_cluster::{IndexKind, Options, Store, TableOptions, Ttl};
 use twindex_servers::{Cluster, Result, Server};
 use waiting::eventually;
@@ -298,6 +304,118 @@ async fn refusals_say_why() -> Result<()> {
     assert!(error.to_string().contains("OOM"), "{error}");
     let error = sorted.insert("a", vec![0; 100_000]).await.expect_err("the server is full");
     assert!(error.to_string().contains("OOM"), "{error}");
-    assert!(!sorted.delete("a").await?, "what frees memory is taken");
+    // What frees memory is done, also by a client that comes only now.
+    for store in [store, connect(&server.url(), "full").await] {
+        let (hash, sorted) =
+            (store.table("h", IndexKind::Hash).await?, store.find_table("s").await?.ok_or("a table")?);
+        let mut batch = store.batch();
+        batch.expect(&hash, "a", None)?;
+        for table in [&hash, &sorted] {
+            assert!(!table.delete("a").await?);
+            assert!(!table.compare_and_swap("a", Some(b"1"), None).await?);
+            batch.delete(table, "a")?;
+            table.compare_and_swap("a", None, Some(b"1")).await.expect_err("what takes memory");
+        }
+        assert_eq!(batch.commit().await?, [false, false]);
+    }
+    Ok(())
+}
+
+/// Scans failed for good, or never showed a pair again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_of_which_one_key_was_evicted_shows_its_pairs() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "evicted").await;
+    let table = store.table("t", IndexKind::Sorted).await?;
+    let pairs: Vec<_> = (0..100).map(|number| (format!("{number:03}"), "1")).collect();
+    for key in ["pairs", "order"] {
+        table.upsert_many(&pairs).await?;
+        let mut all: Vec<String> = server.command(&["KEYS", &format!("evicted~t:*:{key}")])?;
+        all.truncate(3);
+        for key in all {
+            server.command::<()>(&["DEL", &key])?;
+        }
+        // Some that are gone are written again, and some that are there.
+        table.insert_many(&pairs[..50]).await?;
+        let all: Vec<_> = table.scan(..)?.all().await?.into_iter().map(|(key, _)| key).collect();
+        assert_eq!((all.len() as u64, all.is_sorted()), (table.len().await?, true));
+        assert!(table.select_many(&all).await?.iter().all(Option::is_some));
+        assert_eq!(all.len() == 100, key == "order", "{} are left", all.len());
+        table.delete_many(&all).await?;
+        assert_eq!((table.scan(..)?.all().await?.len(), table.len().await?), (0, 0));
+    }
+    Ok(())
+}
+
+/// A call that was dropped, or failed, took the keys along whose values it was reading.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_walk_that_was_interrupted_misses_nothing() -> Result<()> {
+    let server = Server::start(&[])?;
+    let proxy = Proxy::start(server.port()).await?;
+    let brief = Duration::from_millis(500);
+    let store = Options::new().timeout(brief).patience(brief).connect(&proxy.url()).await?;
+    for index in [IndexKind::Hash, IndexKind::Sorted] {
+        proxy.hold_answers(false);
+        let table = store.table(index.name(), index).await?;
+        let pairs: Vec<_> = (0..3000).map(|number| (format!("{number:04}"), "1")).collect();
+        for some in pairs.chunks(500) {
+            table.upsert_many(some).await?;
+        }
+        for is_dropped in [true, false] {
+            let (mut walk, mut found) = (table.iter(), Vec::new());
+            for round in 0.. {
+                let is_held = round % 2 == 1;
+                proxy.hold_answers(is_held);
+                let wait = if is_held && is_dropped { brief / 10 } else { Duration::MAX };
+                let next = tokio::time::timeout(wait, walk.next_many(50));
+                let Ok(Ok(some)) = next.await else { continue };
+                if some.is_empty() {
+                    break;
+                }
+                found.extend(some);
+            }
+            found.sort();
+            assert!(found.iter().map(|(key, _)| key).eq(pairs.iter().map(|(key, _)| key.as_bytes())));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_none_is_an_error() -> Result<()> {
+    let url = fake::server(|command| match command.split(' ').next() {
+        Some("HELLO") => "%1\r\n+mode\r\n+standalone\r\n".into(),
+        Some("CLUSTER") => "-ERR This instance has cluster support disabled\r\n".into(),
+        Some("HGET") => "$33\r\nhash AAAAAAAAAAAAAAAA 16 3 strstr\r\n".into(),
+        Some("SCAN") => "*2\r\n$1\r\n0\r\n*1\r\n$1\r\nx\r\n".into(),
+        Some("HGETALL") => "%0\r\n".into(),
+        // Half of the attempts go there, half come back here.
+        Some("GET") => "-ASK 5 127.0.0.1:1\r\n".into(),
+        _ => "+OK\r\n".into(),
+    })?;
+    let store = Options::new().patience(Duration::from_millis(500)).connect(&url).await?;
+    let table = store.table("t", IndexKind::Hash).await?;
+    let error = table.len().await.expect_err("a key of nobody");
+    assert!(error.to_string().contains("no list of keys"), "{error}");
+    let error = table.select("a").await.expect_err("a server that is gone");
+    assert!(error.to_string().contains("127.0.0.1:1: Connection refused"), "{error}");
+    Ok(())
+}
+
+/// A firewall drops a connection that is idle, and the next write has an unknown outcome.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_are_probed() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "idle").await;
+    let to = format!(":{:04X}", server.port());
+    let is_probed = || {
+        let sockets = std::fs::read_to_string("/proc/net/tcp").expect("this system's sockets");
+        // Its own and the other's address, its state, and in the sixth word which timer runs: 2 is the one of probes.
+        let mut words = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words.any(|words| words[2].ends_with(&to) && words[3] == "01" && words[5].starts_with("02"))
+    };
+    eventually("a connection is idle", || async { is_probed() }).await;
+    assert!(store.tables().await?.is_empty());
     Ok(())
 }

@@ -120,7 +120,7 @@ async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
                 "upsert, hash: SET" => command(&[b"SET", &by_hand, &value]),
                 "select, hash: GET" => command(&[b"GET", &by_hand]),
                 _ => {
-                    let mut call = command(&[b"FCALL", b"twindex_3_upsert", b"2"]);
+                    let mut call = command(&[b"FCALL", b"twindex_4_upsert", b"2"]);
                     call.arg(all).arg(order).arg(key).arg(value);
                     call
                 }
@@ -224,7 +224,7 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
         let (mut from, mut count) = (b"-".to_vec(), 0);
         loop {
             let [pairs, order] = [&pairs, &order].map(String::as_bytes);
-            let mut page = command(&[b"FCALL", b"twindex_3_page", b"2", pairs, order, &from]);
+            let mut page = command(&[b"FCALL", b"twindex_4_page", b"2", pairs, order, &from]);
             page.arg("+").arg(0).arg(1024).arg(1 << 18).arg(1024);
             let (_, keys, _): (u8, Vec<Vec<u8>>, Vec<Vec<u8>>) =
                 page.query_async(&mut hand.cluster.clone()).await?;
