@@ -66,8 +66,6 @@ impl Input {
             Encoding::Text => append_text(js, argument, column, &self.asked[region as usize], out),
             Encoding::Bytes => {
                 let bytes = match js.get_u32(argument) {
-                    // Deno takes an array for the number 0.
-                    Some(0) => Some(js.get_bytes(argument).unwrap_or_default()),
                     Some(len) => crossing.read(region, len as usize),
                     None => js.get_bytes(argument),
                 };

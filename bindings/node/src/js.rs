@@ -99,10 +99,11 @@ impl<'c> Js<'c> {
             .is_some_and(|kind| kind == napi_undefined || kind == napi_null)
     }
 
-    /// A number from 0 to 2^32 - 1; JavaScript's rules for other numbers, `None` for all else.
+    /// A number from 0 to 2^32 - 1, `None` for all else, of which Deno's `napi_get_value_uint32` makes a number too.
     #[inline]
+    #[expect(clippy::cast_sign_loss, reason = "`lib/` passes no other numbers")]
     pub(crate) fn get_u32(self, value: Value<'c>) -> Option<u32> {
-        ask!(self, 0, napi_get_value_uint32(value.raw))
+        self.get_f64(value).map(|number| number as u32)
     }
 
     #[inline]

@@ -169,6 +169,14 @@ test('long strings come back in JSON, beside what has to be looked at closely', 
   }
 })
 
+test('bytes whose text is a number are bytes', () => {
+  const table = new Store().table('t', { keys: 'view', values: 'bytes' })
+  const number = Buffer.from('12'.padStart(5000))
+  table.set(number, number)
+  assert.deepEqual([...table], [[new Uint8Array(number), number]])
+  assert.ok(table.compareAndSwap(number, number, Buffer.from('3')))
+})
+
 test('a tuple is at most 64 deep', () => {
   const deep = (depth) => (depth === 0 ? [] : [deep(depth - 1)])
   const tuples = new Store().table('t', { keys: 'tuple' })

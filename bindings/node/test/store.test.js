@@ -158,3 +158,17 @@ test('a handle that was closed never means another table', () => {
   for (const table of tables) assert.throws(() => table.get('a'), code('CLOSED'))
   for (const table of others) assert.equal(table.get('a'), 'b')
 })
+
+test('progress tells of its own work alone', async () => {
+  const dump = sample().dumpSync()
+  const told = []
+  const load = (at) => {
+    const progress = ({ bytes }) => {
+      told[at] = bytes
+    }
+    return Store.load(dump, { progress })
+  }
+  await load(0)
+  await Promise.all([load(1), ...Array.from({ length: 9 }, () => Store.load(dump))])
+  assert.equal(told[1], told[0])
+})
