@@ -36,3 +36,5 @@ def test_the_sources() -> None:
     assert wanted <= names
     assert not any("node_modules" in name or name.endswith((".so", ".pyd")) for name in names)
     assert not any(Path(name).name.startswith(("test_", "bench")) for name in names if name.endswith(".py"))
+    unneeded = [name for name in names if "/tests/" in name or name.endswith(("/sim.rs", ".json", ".twx"))]
+    assert not unneeded, "only tests read them"
