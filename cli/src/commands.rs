@@ -17,7 +17,10 @@ use crate::outcome::{DAMAGED, Failure, OK, say, tell, to_stdout};
 
 pub(crate) type Done = Result<u8, Failure>;
 
-const GROUP: usize = 1024;
+/// About how many bytes of pairs are read before they are written, whatever tables they are of.
+const GROUP_BYTES: usize = 4 << 20;
+/// What a pair that waits takes beside its bytes.
+const PAIR_BYTES: usize = 64;
 
 pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
     if twindex_durable::holds_cache(path).unwrap_or(false) {
@@ -168,22 +171,23 @@ pub(crate) fn import(path: &Path, limit: Option<usize>, input: Option<&Path>) ->
         None => Box::new(io::stdin().lock()),
     };
     let store = open(path, limit, false)?;
-    let mut import = Import { store: &store, groups: BTreeMap::new() };
+    let mut import = Import { store: &store, groups: BTreeMap::new(), bytes: 0 };
     let bar = bar::counting("Importing");
-    let mut text = String::new();
+    let mut text = Vec::new();
     for number in 1_u64.. {
         text.clear();
-        if reader.read_line(&mut text).map_err(failed)? == 0 {
+        if reader.read_until(b'\n', &mut text).map_err(failed)? == 0 {
             break;
         }
-        if !text.trim().is_empty() {
+        if !text.trim_ascii().is_empty() {
             let wrong = |what: String| Failure::Other(format!("{named}, line {number}: {what}"));
-            let line = serde_json::from_str(text.trim_end()).map_err(|error| wrong(no_line(&error)))?;
+            let line =
+                serde_json::from_slice(text.trim_ascii_end()).map_err(|error| wrong(no_line(&error)))?;
             import.line(&line, wrong)?;
         }
         bar.inc(1);
     }
-    import.finish()?;
+    import.write()?;
     bar.finish_and_clear();
     store.close()?;
     Ok(OK)
@@ -201,22 +205,24 @@ struct Import<'s> {
     store: &'s Store,
     /// The tables that have come, and the pairs that are not yet written.
     groups: BTreeMap<String, (Table, Vec<Pair>)>,
+    /// What those pairs take.
+    bytes: usize,
 }
 
 impl Import<'_> {
     fn line(&mut self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<(), Failure> {
-        let refused = |error: twindex_durable::Error| wrong(error.to_string());
         if !self.groups.contains_key(&*line.table) || line.is_of_table() {
             let table = self.table(line, &wrong)?;
             self.groups.entry(line.table.to_string()).or_insert((table, Vec::new()));
         }
         let (table, pairs) = self.groups.get_mut(&*line.table).expect("it was just put there");
-        pairs.extend(line.pair(table.codecs()).map_err(&wrong)?);
-        if pairs.len() >= GROUP {
-            table.upsert_many(pairs).map_err(refused)?;
-            pairs.clear();
-        }
-        Ok(())
+        let Some((key, value)) = line.pair(table.codecs()).map_err(&wrong)? else { return Ok(()) };
+        // Now, while we know its line.
+        let checked = twindex::check_key(&key).and_then(|()| twindex::check_value(&value));
+        checked.map_err(|error| wrong(error.to_string()))?;
+        self.bytes += key.len() + value.len() + PAIR_BYTES;
+        pairs.push((key, value));
+        if self.bytes >= GROUP_BYTES { self.write() } else { Ok(()) }
     }
 
     /// The table that a line is of. A new one has what the line says, or a hash index and text.
@@ -244,10 +250,11 @@ impl Import<'_> {
         self.store.table_with(&line.table, options).map_err(|error| wrong(error.to_string()))
     }
 
-    fn finish(self) -> Result<(), Failure> {
-        for (table, pairs) in self.groups.into_values() {
-            table.upsert_many(&pairs)?;
+    fn write(&mut self) -> Result<(), Failure> {
+        for (table, pairs) in self.groups.values_mut() {
+            table.upsert_many(&std::mem::take(pairs))?;
         }
+        self.bytes = 0;
         Ok(())
     }
 }

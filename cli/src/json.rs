@@ -36,7 +36,7 @@ pub(crate) fn value(codec: &str, stored: &[u8]) -> Option<Box<RawValue>> {
             if *decimal::encode(number) == *stored { to_raw_value(&number).ok() } else { None }
         }
         // It has to stay on its line, and as it is.
-        "json" if text.trim() == text && !text.contains(['\n', '\r']) => {
+        "json" if text.trim() == text && !text.contains(['\n', '\r']) && has_whole_text(text) => {
             RawValue::from_string(text.to_owned()).ok()
         }
         "json" => None,
@@ -59,9 +59,23 @@ pub(crate) fn key_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> {
 pub(crate) fn value_of(codec: &str, json: &RawValue) -> Result<Vec<u8>, String> {
     match codec {
         "int" => integer(json.get()).map(|number| decimal::encode(number).as_bytes().into()),
-        "json" => Ok(json.get().into()),
+        "json" if has_whole_text(json.get()) => Ok(json.get().into()),
+        "json" => Err(format!("{} has half of a character", excerpt(json.get()))),
         _ => text(json.get()).map(|text| text.into_owned().into()),
     }
+}
+
+/// Whether this JSON has no half of a character, such as `"\ud800"`: no language would read it.
+fn has_whole_text(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(start) = rest.find('"') {
+        let mut string = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<Cow<'_, str>>();
+        if !matches!(string.next(), Some(Ok(_))) {
+            return false;
+        }
+        rest = &rest[start + string.byte_offset()..];
+    }
+    true
 }
 
 fn integer(json: &str) -> Result<i64, String> {

@@ -107,7 +107,7 @@ enum Command {
     Recover {
         /// The damaged file
         file: PathBuf,
-        /// The new file, which must not exist
+        /// The new file, which must not exist or be empty
         target: PathBuf,
     },
     /// Writes every pair as a line of JSON
@@ -153,6 +153,8 @@ enum Command {
         follow: bool,
     },
     /// Rewrites the file without overwritten and deleted pairs
+    ///
+    /// It keeps the last changes, for `changes` and for programs that follow the file: as many bytes as the pairs take, 1 to 16 MiB.
     Compact {
         /// The store's file
         file: PathBuf,

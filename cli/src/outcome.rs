@@ -69,7 +69,20 @@ pub(crate) const WRONG: u8 = 2;
 pub(crate) const DAMAGED: u8 = 3;
 
 pub(crate) fn tell(what: &str) {
-    let _ = writeln!(io::stderr(), "twindex: {what}");
+    let _ = writeln!(io::stderr(), "twindex: {}", without_controls(what));
+}
+
+/// The text with control characters escaped: a name or a key out of a file must not move the cursor of a terminal.
+pub(crate) fn without_controls(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 pub(crate) fn say(what: std::fmt::Arguments<'_>) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use twindex_durable::{Store, Table};
 use crate::commands::{Done, open, options, read};
 use crate::json;
 use crate::lines::Line;
-use crate::outcome::{FAILED, Failure, OK, tell, to_stdout};
+use crate::outcome::{FAILED, Failure, OK, tell, to_stdout, without_controls};
 
 /// A key and where it is.
 #[derive(Args, Debug)]
@@ -303,7 +303,7 @@ fn json(table: &Table, key: &[u8], value: &[u8]) -> String {
 pub(crate) fn key_for_people(table: &Table, key: &[u8]) -> String {
     match table.codecs().0 {
         codec @ ("int" | "tuple") => {
-            json::key(codec, key).map_or_else(|| escaped(key), |json| json.get().into())
+            json::key(codec, key).map_or_else(|| escaped(key), |json| without_controls(json.get()))
         }
         _ => escaped(key),
     }
@@ -329,13 +329,5 @@ fn escaped(bytes: &[u8]) -> String {
 }
 
 fn escaped_text(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\\' => shown.push_str("\\\\"),
-            _ if character.is_control() => shown.extend(character.escape_debug()),
-            _ => shown.push(character),
-        }
-    }
-    shown
+    without_controls(&text.replace('\\', "\\\\"))
 }

@@ -158,6 +158,7 @@ fn execute(store: &Store, line: &str) -> Option<u8> {
 fn tables(store: &Store) -> Done {
     for table in store.tables()? {
         let (keys, values) = table.codecs();
+        let (keys, values) = (keys.escape_debug(), values.escape_debug());
         let (name, index, pairs) = (table.name().escape_debug(), table.index(), table.len());
         say(format_args!("{name}\t{index}\t{keys}\t{values}\t{pairs} pairs"))?;
     }
@@ -245,7 +246,9 @@ impl Words {
             }
             _ => Vec::new(),
         };
-        let found = found.into_iter().map(|word| quoted(&word)).filter(|word| word.starts_with(started));
+        // The editor shows the words as they are, so that one with control characters would move the cursor.
+        let found = found.into_iter().filter(|word| !word.contains(char::is_control));
+        let found = found.map(|word| quoted(&word)).filter(|word| word.starts_with(started));
         let mut found: Vec<String> = found.collect();
         if let [only] = &mut found[..] {
             // On with the next word.

@@ -212,11 +212,49 @@ fn import_names_a_wrong_line() {
         (r#"{"table":"users","index":"sorted"}"#, "hash index"),
         (r#"{"table":"","key":"k","value":"v"}"#, "table name"),
         (r#"{"table":"t","key":"k","valeu":"v"}"#, "valeu"),
+        (
+            r#"{"table":"j","index":"hash","values":"json","key":"k","value":["\ud800"]}"#,
+            "half of a character",
+        ),
+        // All lines after it are good.
+        (&format!(r#"{{"table":"t","key":"{}","value":"v"}}"#, "k".repeat(65_536)), "too long"),
     ] {
-        fs::write(&lines, format!("\n{line}\n")).unwrap();
+        fs::write(
+            &lines,
+            format!("\n{line}\n{}", "{\"table\":\"t\",\"key\":\"k\",\"value\":\"v\"}\n".repeat(2_000)),
+        )
+        .unwrap();
         let ran = twindex(&[&"import", &path, &lines]).expect(1);
-        assert!(ran.err.contains("line 2") && ran.err.contains(part), "{line}: {}", ran.err);
+        assert!(ran.err.contains("line 2,") || ran.err.contains("line 2:"), "{line}: {}", ran.err);
+        assert!(ran.err.contains(part), "{line}: {}", ran.err);
     }
+    fs::write(&lines, b"\n{\"table\":\"t\",\"key\":\"\xff\",\"value\":\"v\"}\n").unwrap();
+    let ran = twindex(&[&"import", &path, &lines]).expect(1);
+    assert!(ran.err.contains("line 2: invalid unicode"), "{}", ran.err);
+}
+
+/// They were held until a table had a thousand of them, which took gigabytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn import_holds_a_few_megabytes_of_large_values() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("new.twx");
+    let mut import = Command::new(env!("CARGO_BIN_EXE_twindex"));
+    let mut import =
+        import.args(["import".as_ref(), path.as_os_str()]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = import.stdin.take().unwrap();
+    let value = "v".repeat(1 << 20);
+    for _ in 0..100 {
+        // The store has one of them in memory, whatever comes.
+        writeln!(input, r#"{{"table":"t","key":"k","value":"{value}"}}"#).unwrap();
+        writeln!(input, r#"{{"table":"t","key":"k","value":""}}"#).unwrap();
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", import.id())).unwrap();
+    drop(input);
+    assert!(import.wait().unwrap().success());
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(most < 50 << 10, "{most} KiB");
 }
 
 #[test]
@@ -237,6 +275,8 @@ fn check_finds_damage_and_recover_saves_the_rest() {
         assert!(ran.err.contains("recover"), "{}", ran.err);
     }
     let new = folder.path().join("new.twx");
+    // A recovery that was killed leaves an empty file.
+    fs::write(&new, "").unwrap();
     let ran = twindex(&[&"recover", &path, &new]).expect(3);
     assert!(ran.out.contains("table users: hash, 1 pairs saved"), "{}", ran.out);
     assert_eq!(fs::read(&path).unwrap(), damaged, "the old file is left as it is");

@@ -118,6 +118,23 @@ fn terminals_get_escapes_and_programs_bytes() {
 }
 
 #[test]
+fn names_and_keys_of_a_strange_file_move_no_cursor() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("strange.twx");
+    let evil = "\u{9b}2J\u{1b}[2J";
+    let store = Store::open(&path).unwrap();
+    let options = TableOptions::new(IndexKind::Sorted).keys("tuple").values(evil);
+    let table = store.table_with(evil, options).unwrap();
+    table.insert(twindex_codec::tuple::pack(&(evil,)).unwrap(), "v").unwrap();
+    store.close().unwrap();
+    let set = ["set", evil, "[1]", "v", "--index", "hash"];
+    for ran in [on(&path, &["scan", evil]), on(&path, &set), piped(&path, &[], "tables\n")] {
+        let shown = [ran.out, ran.err].concat();
+        assert!(shown.contains("2J") && !shown.contains(['\u{9b}', '\u{1b}']), "{shown:?}");
+    }
+}
+
+#[test]
 fn set_with_an_index_creates_the_table() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("new.twx");

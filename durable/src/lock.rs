@@ -25,7 +25,7 @@ pub(crate) enum Make {
     Never,
     /// If there is none, an empty one.
     IfAbsent,
-    /// Fails if there is one.
+    /// Fails if there is one that is not empty.
     New,
 }
 
@@ -57,7 +57,7 @@ impl Lock {
         loop {
             let (file, may_write, is_new) = match Self::open(path, make) {
                 // Somebody else made it meanwhile.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && make != Make::New => continue,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened.map_err(failed)?,
             };
             let mut lock = Self::of(file, path, may_write).map_err(failed)?;
@@ -66,6 +66,9 @@ impl Lock {
             // Another file may have taken this one's place since it was opened.
             if !lock.is_in_place().map_err(failed)? {
                 continue;
+            }
+            if make == Make::New && lock.file.metadata().map_err(failed)?.len() > 0 {
+                return Err(failed(ErrorKind::AlreadyExists.into()));
             }
             if lock.held {
                 return Ok(lock);
@@ -80,11 +83,7 @@ impl Lock {
 
     /// The file, whether it may be written to, and whether it was made.
     fn open(path: &Path, make: Make) -> io::Result<(File, bool, bool)> {
-        let found = match make {
-            Make::New => Err(ErrorKind::NotFound.into()),
-            _ => open_regular(OpenOptions::new().read(true).write(true), path),
-        };
-        match found {
+        match open_regular(OpenOptions::new().read(true).write(true), path) {
             // A lock takes no more than reading.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 Ok((open_to_read(path)?, false, false))

@@ -57,8 +57,8 @@ fn check_in(path: &Path, memory_limit: usize, mut progress: impl FnMut(Progress)
 
 /// Writes what can be saved of the file at `path` to a new file, `target`. The old one is left as it is.
 ///
-/// It leaves out damaged records, and applies later changes to the same keys. Fails with [`Error::Io`] if `target` exists, and
-/// with the errors of [`check`].
+/// It leaves out damaged records, and applies later changes to the same keys. Fails with [`Error::Io`] if `target` exists and is not
+/// empty, and with the errors of [`check`].
 pub fn recover(
     path: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -85,8 +85,9 @@ fn recover_in(
     memory_limit: usize,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    // So that nobody waits in vain. A file made meanwhile is not replaced either.
-    if to.symlink_metadata().is_ok() {
+    // So that nobody waits in vain. A file made meanwhile is not replaced either. An empty one is what a recovery leaves that was
+    // killed.
+    if to.symlink_metadata().is_ok_and(|there| !there.is_file() || there.len() > 0) {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
     }
     let file = RealDisk.open(from, None).map_err(|error| Error::io(from, error))?;

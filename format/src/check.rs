@@ -168,7 +168,7 @@ impl Reading<'_> {
                         return Ok(());
                     }
                     Err(Error::Corrupt { what, .. }) => {
-                        self.reader.go_to(offset);
+                        self.reader.go_back(offset);
                         self.reader.find_next()?;
                         self.damage(offset, what);
                         continue;

@@ -44,6 +44,8 @@ pub struct LogReader<'f> {
     at: u64,
     /// The longest record that may be read into memory.
     most: usize,
+    /// Up to where the synced records that were found behind a damaged one say that the file was on disk.
+    on_disk: u64,
     piece: Vec<u8>,
     /// The offset of the piece.
     start: u64,
@@ -52,7 +54,7 @@ pub struct LogReader<'f> {
 impl<'f> LogReader<'f> {
     /// The records from `at`, up to the end of the file.
     pub fn of_file(file: &'f dyn ReadAt, salt: u64, len: u64, at: u64) -> Self {
-        Self { file, salt, len, at, most: usize::MAX, piece: Vec::new(), start: at }
+        Self { file, salt, len, at, most: usize::MAX, on_disk: 0, piece: Vec::new(), start: at }
     }
 
     /// A longer record is an error, unless it is short.
@@ -79,17 +81,23 @@ impl<'f> LogReader<'f> {
 
     /// Searches for the next valid record, and continues with it. Returns whether there is one.
     pub fn find_next(&mut self) -> Result<bool> {
-        let mut at = self.behind(self.at)?.max(self.at + 1) - 1;
-        while at + (HEAD_BYTES as u64) < self.len {
-            at += 1;
+        let mut at = self.behind(self.at)?.max(self.at + 1);
+        while at + HEAD_BYTES as u64 <= self.len {
             // No record begins with a zero byte. So we skip zeros quickly, as a hole may be long.
             let piece = self.piece.get((at - self.start) as usize..).unwrap_or_default();
             at += zeros(piece) as u64;
             self.at = at;
+            let Some(head) = self.head()? else {
+                at += 1;
+                continue;
+            };
             if self.record()?.is_some() {
                 self.at = at;
                 return Ok(true);
             }
+            // No byte is checked twice, or a forged file with heads everywhere would take hours.
+            let end = head.end(at);
+            at = if end > self.len { at + 1 } else { end };
         }
         self.at = self.len;
         Ok(false)
@@ -124,9 +132,8 @@ impl<'f> LogReader<'f> {
 
     /// As [`record`](Self::record), with where the record ends.
     pub(crate) fn record_and_end(&mut self) -> Result<Option<(Kind, &[u8], u64)>> {
-        let (salt, at) = (self.salt, self.at);
-        let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
-        let Some(head) = head.and_then(|head| Head::decode(salt, at, head)) else { return Ok(None) };
+        let at = self.at;
+        let Some(head) = self.head()? else { return Ok(None) };
         let len = HEAD_BYTES as u64 + head.length;
         let is_there = len <= self.len.saturating_sub(at);
         if !is_there || !is_believed(self.file, at + HEAD_BYTES as u64, &head)? {
@@ -186,6 +193,14 @@ impl<'f> LogReader<'f> {
 
     /// Checks what follows `end` at this moment.
     fn unfinished(&mut self, end: u64) -> Result<Option<Torn>> {
+        let damaged = Err(Corrupt {
+            offset: end,
+            what: "a record that was on disk is damaged, and valid ones follow it",
+        });
+        if self.on_disk > end {
+            // We read this record after the synced one. So the rest is searched once, however many records in it are damaged.
+            return damaged;
+        }
         self.len = self.file.len()?;
         if self.is_whole_by_now(end)? {
             return Ok(None);
@@ -210,33 +225,32 @@ impl<'f> LogReader<'f> {
             last = bytes.iter().rposition(|&byte| byte != 0).map_or(last, |at| offset + at as u64 + 1);
             let says = bytes.windows(SYNCED_BYTES).enumerate();
             let says = says.skip(behind.saturating_sub(offset).try_into().unwrap_or(usize::MAX));
-            if says
-                .filter_map(|(at, record)| self.synced(offset + at as u64, record))
-                .any(|synced| synced > end)
-            {
-                if self.is_whole_by_now(end)? {
-                    return Ok(None);
-                }
-                let what = "a record that was on disk is damaged, and valid ones follow it";
-                return Err(Corrupt { offset: end, what });
-            }
+            let says = says.filter_map(|(at, record)| self.synced(offset + at as u64, record));
+            self.on_disk = says.fold(self.on_disk, u64::max);
             // A record that this piece cuts is whole in the next one.
             offset += if read < SYNCED_BYTES { read as u64 } else { (read - (SYNCED_BYTES - 1)) as u64 };
             if offset + SYNCED_BYTES as u64 > self.len {
                 break;
             }
         }
-        Ok((last > end).then_some(Torn { offset: end, bytes: last - end }))
+        if self.on_disk <= end {
+            return Ok((last > end).then_some(Torn { offset: end, bytes: last - end }));
+        }
+        if self.is_whole_by_now(end)? { Ok(None) } else { damaged }
     }
 
     /// Where to search for records behind one that is damaged at `at`. If its head is whole, that is behind its payload: a value in
     /// the payload may look like a record.
     fn behind(&mut self, at: u64) -> Result<u64> {
-        self.go_to(at);
-        let salt = self.salt;
+        self.at = at;
+        Ok(self.head()?.map_or(at, |head| head.end(at)))
+    }
+
+    /// The head of the record that should start here, if it is valid.
+    fn head(&mut self) -> Result<Option<Head>> {
+        let (salt, at) = (self.salt, self.at);
         let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
-        let head = head.and_then(|head| Head::decode(salt, at, head));
-        Ok(head.map_or(at, |head| at.saturating_add(HEAD_BYTES as u64 + head.length)))
+        Ok(head.and_then(|head| Head::decode(salt, at, head)))
     }
 
     /// How much was on disk, if these bytes at `offset` are a valid synced record.

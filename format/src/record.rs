@@ -121,6 +121,11 @@ impl Head {
         (check == u64::from(before as u16)).then_some(Self { kind, length, before, crc })
     }
 
+    /// Where the record ends, which begins at `offset`.
+    pub(crate) fn end(&self, offset: u64) -> u64 {
+        offset.saturating_add(HEAD_BYTES as u64 + self.length)
+    }
+
     /// Whether `payload` has the length and the checksum that the head gives.
     pub fn matches(&self, payload: &[u8]) -> bool {
         payload.len() as u64 == self.length && crc32(self.before, payload) == self.crc

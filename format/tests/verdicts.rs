@@ -1,9 +1,11 @@
 //! What readers make of files that are whole, torn, damaged, or break a rule under right checksums.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use twindex::{Error, IndexKind, Store};
 use twindex_format::{
-    HEAD_BYTES, Head, Kind, Operation, Operations, Position, TableEntry, check, open, salvage, seal, synced,
-    write_tables,
+    HEAD_BYTES, Head, Kind, Operation, Operations, Position, ReadAt, TableEntry, check, open, salvage, seal,
+    synced, write_tables,
 };
 
 const SALT: u64 = 0x0123_4567_89ab_cdef;
@@ -167,4 +169,46 @@ fn values_that_look_like_records_are_not_taken_for_some() {
     damaged.0[at] ^= 1;
     assert_eq!(damaged.damage(), Some(begun.len()));
     assert_eq!(damaged.saved("x").0.as_deref(), Some(b"1".as_slice()));
+}
+
+/// A file that counts the bytes that are read of it.
+struct Counted(Vec<u8>, AtomicU64);
+
+impl ReadAt for Counted {
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.0.as_slice().read_at(offset, bytes)?;
+        self.1.fetch_add(read as u64, Relaxed);
+        Ok(read)
+    }
+}
+
+/// Both took hours for a forged file of 64 MiB: each damaged record had the rest of the file read, or each head its payload.
+#[test]
+fn forged_damage_is_read_a_few_times() {
+    let mut many = File::new();
+    for _ in 0..2_000 {
+        many = many.put("x", &[1; 1_000]).put("y", b"2");
+        let damaged = many.0.len() - 100;
+        many.0[damaged] ^= 1;
+    }
+    let mut heads = File::new();
+    let (begin, length) = (heads.0.len(), 1 << 20);
+    heads.0.resize(begin + 4 * length, 7);
+    for at in (begin..).step_by(HEAD_BYTES).take(400) {
+        // Each says that a payload follows, and has another checksum.
+        let mut record = vec![1; length];
+        seal(Kind::Log, SALT, at as u64, &mut record);
+        heads.0[at..at + HEAD_BYTES].copy_from_slice(&record[..HEAD_BYTES]);
+    }
+    for (what, file) in [("damaged records", many.synced()), ("heads", heads.synced())] {
+        let file = Counted(file.0, AtomicU64::new(0));
+        let report = check(&file, LIMIT, &|| false, &mut |_| {}).unwrap();
+        assert!(!report.damage.is_empty(), "{what}");
+        let (read, length) = (file.1.into_inner(), file.0.len() as u64);
+        assert!(read < 20 * length, "{what}: {read} bytes of {length} were read");
+    }
 }
