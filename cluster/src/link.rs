@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, PushInfo, PushKind, RedisError, Value,
@@ -174,6 +175,12 @@ impl Link {
         answers.or_else(|error| self.met(error))
     }
 
+    /// Waits until all that was sent on it is done, or until it is known that no more of it will be.
+    async fn settle(&self) {
+        // The server answers this last. It fails at once if the connection is closed.
+        let _ = self.send(&redis::cmd("HELLO")).await;
+    }
+
     /// A connection on which an answer is missing is not used again: a server that hangs is noticed by connecting anew.
     fn met<T>(&self, error: RedisError) -> Result<T, RedisError> {
         self.lost.store(true, Relaxed);
@@ -192,6 +199,9 @@ pub(crate) struct Node {
     /// Connections that one caller uses at a time, while none does; and the right to use one.
     idle: Mutex<Vec<Arc<Link>>>,
     places: tokio::sync::Semaphore,
+    /// Connections that still bring writes of which nobody knows the outcome; whether there are any.
+    unsettled: tokio::sync::Mutex<Vec<Arc<Link>>>,
+    is_unsettled: AtomicBool,
 }
 
 /// A connection in use: the shared one, or one that is the caller's alone until it is given back.
@@ -221,12 +231,16 @@ impl Node {
     pub(crate) fn new(address: Address) -> Self {
         let places = tokio::sync::Semaphore::new(OWN);
         let (current, opening, idle) = (Mutex::default(), tokio::sync::Mutex::default(), Mutex::default());
-        Self { address, current, was_reached: AtomicBool::new(false), opening, idle, places }
+        let (was_reached, is_unsettled) = (AtomicBool::new(false), AtomicBool::new(false));
+        let unsettled = tokio::sync::Mutex::default();
+        Self { address, current, was_reached, opening, idle, places, unsettled, is_unsettled }
     }
 
     /// The connection that all share.
     pub(crate) async fn shared(&self, dialect: &Dialect) -> Result<Taken<'_>, Failure> {
-        Ok(Taken { link: self.link(dialect).await?, own: None })
+        let link = self.link(dialect).await?;
+        self.settle().await;
+        Ok(Taken { link, own: None })
     }
 
     /// A connection of the caller's own, for a command that blocks it.
@@ -244,7 +258,25 @@ impl Node {
             let opened = dialect.patient().open(&self.address, |_| ()).await;
             Arc::new(opened.map_err(|error| dialect.failure(self, &error))?)
         };
+        self.settle().await;
         Ok(Taken { link, own: Some((self, place)) })
+    }
+
+    /// A write was sent on this connection and has no answer. The server may do it later, even after what comes on a newer one.
+    pub(crate) async fn doubts(&self, taken: &Taken<'_>) {
+        self.unsettled.lock().await.push(taken.link.clone());
+        self.is_unsettled.store(true, Relaxed);
+    }
+
+    /// Waits, once the server answers on a newer connection, until older ones bring nothing more. Who reads a pair to find out
+    /// whether it was written reads what stays.
+    async fn settle(&self) {
+        if self.is_unsettled.load(Relaxed) {
+            let mut unsettled = self.unsettled.lock().await;
+            join_all(unsettled.iter().map(|link| link.settle())).await;
+            unsettled.clear();
+            self.is_unsettled.store(false, Relaxed);
+        }
     }
 
     fn alive(&self) -> Option<Arc<Link>> {

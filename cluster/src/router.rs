@@ -493,6 +493,9 @@ impl Router {
             };
             let rest = group.split_off(portion(&group, at_once));
             fates.extend(self.send_some(server, &link, group, kind).await);
+            if kind != Kind::Read && !link.is_alive() {
+                node.doubts(&link).await;
+            }
             link.give_back();
             group = rest;
         }

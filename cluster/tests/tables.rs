@@ -3,11 +3,11 @@
 #[path = "common/fake.rs"]
 mod fake;
 #[path = "common/proxy.rs"]
-#[allow(dead_code, reason = "near.rs uses all of it")]
 mod proxy;
 #[path = "common/waiting.rs"]
 mod waiting;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use proxy::Proxy;
@@ -377,6 +377,35 @@ async fn a_walk_that_was_interrupted_misses_nothing() -> Result<()> {
             found.sort();
             assert!(found.iter().map(|(key, _)| key).eq(pairs.iter().map(|(key, _)| key.as_bytes())));
         }
+    }
+    Ok(())
+}
+
+/// A read said that the write was not done, and then it was: it could undo what its caller wrote meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_finds_out_what_became_of_a_write() -> Result<()> {
+    let server = Server::start(&[])?;
+    let proxy = Arc::new(Proxy::start(server.port()).await?);
+    for replicas in [0, 1] {
+        let namespace = replicas.to_string();
+        let direct = connect(&server.url(), &namespace).await.table("t", IndexKind::Hash).await?;
+        let options = Options::new().namespace(&namespace).replicas(replicas);
+        let options = options.timeout(Duration::from_secs(1)).catalogue_age(Duration::from_mins(1));
+        let table = options.connect(&proxy.url()).await?.table("t", IndexKind::Hash).await?;
+        // Now there is a connection for writes.
+        let _ = table.upsert("a", "first").await;
+        proxy.hold_commands(true);
+        let error = table.upsert("a", "second").await.expect_err("no answer comes");
+        assert_eq!(error.code(), "TWINDEX_UNKNOWN_OUTCOME");
+        let later = proxy.clone();
+        let release = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            later.hold_commands(false);
+        });
+        let found = table.select("a").await?;
+        release.await?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!((&direct.select("a").await?, found.is_some()), (&found, true));
     }
     Ok(())
 }

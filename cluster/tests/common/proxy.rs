@@ -1,5 +1,7 @@
 //! A proxy before one server, which can hold up what the server says: on connections that are told of writes, or on all
-//! others.
+//! others. And what is said to it, on those that there are.
+
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::io::Result;
 use std::sync::Arc;
@@ -19,6 +21,9 @@ pub(crate) struct Proxy {
 struct Shared {
     answers: AtomicBool,
     pushes: AtomicBool,
+    /// How many connections there were, and how many of them, from the first, are held up.
+    connections: AtomicUsize,
+    commands: AtomicUsize,
     /// How many connections have something that is held up.
     holds: AtomicUsize,
 }
@@ -34,7 +39,8 @@ impl Proxy {
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), upstream.into_split());
                 let is_told = Arc::<AtomicBool>::default();
-                tokio::spawn(forward(from_client, to_server, is_told.clone()));
+                let number = all.connections.fetch_add(1, Relaxed);
+                tokio::spawn(forward(from_client, to_server, is_told.clone(), number, all.clone()));
                 tokio::spawn(answer(from_server, to_client, is_told, all.clone()));
             }
         });
@@ -50,6 +56,12 @@ impl Proxy {
         self.shared.answers.store(holds, Relaxed);
     }
 
+    /// Holds up commands on the connections that there are, or lets them go.
+    pub(crate) fn hold_commands(&self, holds: bool) {
+        let count = if holds { self.shared.connections.load(Relaxed) } else { 0 };
+        self.shared.commands.store(count, Relaxed);
+    }
+
     /// Holds up what the server tells of writes, or lets it go.
     pub(crate) fn hold_pushes(&self, holds: bool) {
         self.shared.pushes.store(holds, Relaxed);
@@ -61,11 +73,20 @@ impl Proxy {
     }
 }
 
-async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_told: Arc<AtomicBool>) {
+async fn forward(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    is_told: Arc<AtomicBool>,
+    number: usize,
+    all: Arc<Shared>,
+) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         if buffer[..count].windows(8).any(|window| window == b"TRACKING") {
             is_told.store(true, Relaxed);
+        }
+        while number < all.commands.load(Relaxed) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         if to.write_all(&buffer[..count]).await.is_err() {
             return;
