@@ -1,5 +1,6 @@
 //! A table and its verbs.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use redis::Value;
-use tokio::task::coop::consume_budget;
 use twindex::{Change, IndexKind, MAX_KEY_BYTES, Write};
 use twindex_cache::{MAX_TTL, Ttl};
 
@@ -328,8 +328,7 @@ impl Table {
     /// The value of a key, if it is present.
     pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         if let Some(found) = self.select_kept(key.as_ref())? {
-            // A loop of hits must not keep the listener from its thread.
-            consume_budget().await;
+            give_way().await;
             return Ok(found);
         }
         // In a box, so that what is found near does not pay for the size of this.
@@ -376,7 +375,7 @@ impl Table {
             }));
         }
         if missed.is_empty() {
-            consume_budget().await;
+            give_way().await;
             return Ok(values);
         }
         if self.is_hash() {
@@ -572,6 +571,18 @@ impl fmt::Debug for Table {
 
 /// What the near cache has not: its place among all, the key, and the right to keep what is read.
 type Missed<'m> = (usize, &'m [u8], Miss<'m>);
+
+/// After some hits of the near cache, some 0.6 ms, lets the thread do something else. Without it a loop of hits keeps the listener
+/// from its only thread, and reads what is old. Tokio's own budget costs three times as much.
+async fn give_way() {
+    const AFTER: u32 = 8192;
+    thread_local!(static HITS: Cell<u32> = const { Cell::new(0) });
+    let hits = HITS.get().wrapping_add(1);
+    HITS.set(hits);
+    if hits.is_multiple_of(AFTER) {
+        tokio::task::yield_now().await;
+    }
+}
 
 /// The one answer to one item.
 fn only<T>(mut answers: Vec<T>) -> Result<T> {
