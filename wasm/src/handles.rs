@@ -1,14 +1,8 @@
 //! Handles: the integers by which a host names stores, tables, caches, snapshots, transactions, cursors and iterators.
 //!
-//! A handle is a slot's position and how often the slot was used before:
-//!
-//! ```text
-//! 31   30 ........ 20   19 ........ 0
-//! 0    use (2,048)      position from 1
-//! ```
-//!
-//! A slot that has been used as often as the bits can tell is never used again, so no handle is given
-//! twice, and a closed one can always be told from an open one.
+//! Handles are counted up, and the lowest bits of one are its slot. A number whose slot is taken is passed over, so a look-up reads one
+//! slot. A handle comes again only after a billion others, so a closed one can be told from an open one. The slots are as many as
+//! objects were open at once: what closes all objects of a store reads all of them.
 
 #[cfg(feature = "journal")]
 use std::cell::RefCell;
@@ -29,9 +23,10 @@ use crate::pairs::Pairs;
 use crate::stored::Stored;
 use crate::transaction::Open;
 
-const POSITION_BITS: u32 = 20;
-const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
-const LAST_USE: u32 = (1 << 11) - 1;
+/// The highest handle: no status that is one is negative.
+const LAST: u32 = i32::MAX.cast_unsigned();
+const LEAST_SLOTS: usize = 8;
+const MOST_SLOTS: usize = 1 << 21;
 
 /// From what an object was opened: the store, and within that the snapshot or the transaction, or the store again. What is opened from
 /// a cache has its handle twice.
@@ -116,29 +111,39 @@ impl Object {
     }
 }
 
-struct Slot {
-    used_before: u32,
-    object: Option<Object>,
-}
+/// An open object and its handle.
+type Slot = Option<(u32, Object)>;
 
 /// Every open object.
 pub(crate) struct Handles {
+    /// A power of two of them, of which a half may be taken, or none.
     slots: Vec<Slot>,
-    /// Positions that are free; its capacity is that of `slots`, so that closing needs no memory.
-    free: Vec<u32>,
+    /// How many are taken.
+    open: usize,
+    /// The handle that was given last.
+    last: u32,
 }
 
 impl Handles {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), open: 0, last: 0 }
     }
 
     /// Opens `object`: its handle.
     fn open(&mut self, object: Object) -> Result<u32, Failed> {
-        let position = self.free_position()?;
-        let slot = self.slots.get_mut(position as usize).ok_or(Failure::NoHandle)?;
-        slot.object = Some(object);
-        Ok(slot.used_before << POSITION_BITS | (position + 1))
+        if 2 * self.open >= self.slots.len() {
+            self.grow()?;
+        }
+        loop {
+            let handle = if self.last < LAST { self.last + 1 } else { 1 };
+            self.last = handle;
+            let slot = self.slot(handle).ok_or(Failure::NoHandle)?;
+            if slot.is_none() {
+                *slot = Some((handle, object));
+                self.open += 1;
+                return Ok(handle);
+            }
+        }
     }
 
     /// Opens `object`: its handle as a status.
@@ -146,57 +151,56 @@ impl Handles {
         self.open(object).map(u32::cast_signed)
     }
 
-    fn free_position(&mut self) -> Result<u32, Failed> {
-        if let Some(position) = self.free.pop() {
-            return Ok(position);
-        }
-        let position = self.slots.len();
-        if position >= POSITION_MASK as usize {
+    /// Twice the slots.
+    fn grow(&mut self) -> Result<(), Failed> {
+        let before = self.slots.len();
+        let slots = (2 * before).max(LEAST_SLOTS);
+        if slots > MOST_SLOTS {
             return Err(Failure::NoHandle.into());
         }
-        let no_memory = |_| Failure::NoMemory { bytes: size_of::<Slot>() };
-        self.slots.try_reserve(1).map_err(no_memory)?;
-        self.free.try_reserve(self.slots.capacity()).map_err(no_memory)?;
-        self.slots.push(Slot { used_before: 0, object: None });
-        Ok(position as u32)
+        let bytes = slots * size_of::<Slot>();
+        self.slots.try_reserve_exact(slots - before).map_err(|_| Failure::NoMemory { bytes })?;
+        self.slots.resize_with(slots, || None);
+        let (low, high) = self.slots.split_at_mut(before);
+        for (low, high) in low.iter_mut().zip(high) {
+            // Its handle has the bit that the slots have one more of.
+            if low.as_ref().is_some_and(|(handle, _)| *handle as usize & before != 0) {
+                std::mem::swap(low, high);
+            }
+        }
+        Ok(())
     }
 
     /// Closes an object, and with a store, a cache, a snapshot or a transaction all that was opened from it.
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failed> {
-        let object = self.find(handle)?.object.take();
-        self.retire(handle);
-        if object.is_some_and(|object| object.is_owner()) {
-            for position in 0..self.slots.len() {
-                let slot = &mut self.slots[position];
-                if slot.object.as_ref().is_some_and(|object| object.is_of(handle)) {
-                    slot.object = None;
-                    self.retire(position as u32 + 1);
+        let is_owner = self.object(handle)?.is_owner();
+        if let Some(slot) = self.slot(handle) {
+            *slot = None;
+            self.open -= 1;
+        }
+        if is_owner {
+            for slot in &mut self.slots {
+                if slot.as_ref().is_some_and(|(_, object)| object.is_of(handle)) {
+                    *slot = None;
+                    self.open -= 1;
                 }
             }
         }
         Ok(())
     }
 
-    /// Makes the slot of a closed handle ready for its next use, if it has one left.
-    fn retire(&mut self, handle: u32) {
-        let position = (handle & POSITION_MASK) - 1;
-        let slot = &mut self.slots[position as usize];
-        if slot.used_before < LAST_USE {
-            slot.used_before += 1;
-            self.free.push(position);
-        }
-    }
-
-    fn find(&mut self, handle: u32) -> Result<&mut Slot, Failed> {
-        let slot = (handle & POSITION_MASK)
-            .checked_sub(1)
-            .and_then(|position| self.slots.get_mut(position as usize))
-            .filter(|slot| slot.object.is_some() && slot.used_before == handle >> POSITION_BITS);
-        slot.ok_or_else(|| closed(handle))
+    /// The slot of a handle, which may have another one.
+    #[inline]
+    fn slot(&mut self, handle: u32) -> Option<&mut Slot> {
+        let mask = self.slots.len().wrapping_sub(1);
+        self.slots.get_mut(handle as usize & mask)
     }
 
     pub(crate) fn object(&mut self, handle: u32) -> Result<&mut Object, Failed> {
-        self.find(handle)?.object.as_mut().ok_or_else(|| closed(handle))
+        match self.slot(handle) {
+            Some(Some((own, object))) if *own == handle => Ok(object),
+            _ => Err(closed(handle)),
+        }
     }
 
     /// A store, and its journal if it is kept in a file.
@@ -219,7 +223,7 @@ impl Handles {
     pub(crate) fn keep(&mut self, handle: u32, new: Option<&Shared>) -> Result<(), Failed> {
         *self.kept(handle)?.1 = new.cloned();
         for slot in &mut self.slots {
-            if let Some(Object::Table { of, table, logged, .. }) = &mut slot.object
+            if let Some((_, Object::Table { of, table, logged, .. })) = slot
                 && of.store == handle
                 && of.within == handle
             {
@@ -232,11 +236,12 @@ impl Handles {
 
     /// The removal of a table's expired pairs, which all its handles share.
     pub(crate) fn removal(&self, store: u32, name: &str) -> Rc<Removal> {
-        let of_slot = |slot: &Slot| match &slot.object {
-            Some(
+        let of_slot = |slot: &Slot| match slot {
+            Some((
+                _,
                 Object::Table { of, table, expiry: Some(expiry), .. }
                 | Object::Part { of, table, expiry: Some(expiry), .. },
-            ) if of.store == store && table.name() == name && !table.is_dropped() => {
+            )) if of.store == store && table.name() == name && !table.is_dropped() => {
                 Some(Rc::clone(&expiry.removal))
             }
             _ => None,

@@ -10,7 +10,7 @@
 //!   without a line of `unsafe`.
 //! * **Bytes come out through one answer cell**, an address, a length and a number, which stays valid
 //!   until the next call.
-//! * **Objects are handles**: integers that are checked on every call and never given twice.
+//! * **Objects are handles**: integers that are checked on every call, and used again only after a billion others.
 //! * **A negative result is an error number.** Nothing panics; `twindex_last_error` has the text.
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!

@@ -163,6 +163,47 @@ fn no_handle_is_given_twice() {
     assert_intact(&mut guest, table);
 }
 
+/// Each handle that was used up stayed behind as a slot, which the end of every transaction read.
+#[test]
+fn a_module_that_opened_much_is_as_fast_as_a_new_one() {
+    let (mut guest, store, table) = with_one_pair("sorted");
+    let mut fuel = || {
+        guest.store.set_fuel(u64::MAX).unwrap();
+        let transaction = call!(guest, begin, store).unwrap().cast_unsigned();
+        guest.close(transaction).unwrap();
+        let used = u64::MAX - guest.store.get_fuel().unwrap();
+        for _ in 0..50_000 {
+            let cursor = guest.whole_cursor(table).unwrap();
+            guest.close(cursor).unwrap();
+        }
+        used
+    };
+    fuel();
+    let (new, old) = (fuel(), fuel());
+    assert!(old < new + new / 4, "{old} units of fuel after {new}");
+}
+
+#[test]
+fn handles_stay_as_they_are_while_others_come_and_go() {
+    let (mut guest, _, table) = with_one_pair("sorted");
+    let mut open = std::collections::BTreeMap::new();
+    for number in 0..3_000_u32 {
+        let key = number.to_string();
+        let cursor = guest.cursor(table, (INCLUDED, key.as_bytes()), (INCLUDED, key.as_bytes())).unwrap();
+        open.insert(cursor, guest.insert(table, key.as_bytes(), key.as_bytes()).map(|_| key).unwrap());
+        if number % 3 == 0 {
+            let (&cursor, _) = open.iter().nth(number as usize % open.len()).unwrap();
+            open.remove(&cursor);
+            guest.close(cursor).unwrap();
+            assert_eq!(guest.close(cursor).unwrap_err().code, "TWINDEX_CLOSED");
+        }
+    }
+    for (cursor, key) in open {
+        assert_eq!(call!(guest, scan_asc_next_many, cursor, 2, 1_000), Ok(0));
+        assert_eq!(guest.answered_pairs(), [(key.clone().into_bytes(), key.into_bytes())]);
+    }
+}
+
 #[test]
 fn a_closed_store_closes_all_that_came_from_it_and_nothing_else() {
     let (mut guest, store, table) = with_one_pair("sorted");
