@@ -42,7 +42,7 @@
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         rebuilds a block of the index (some 1,650 pairs), or sweeps or expires 320 records
+//   the longest write         reads 1,353 records of others: sweeps 256, expires 320, rebuilds a block that has few pairs
 //
 //   directory           block of the index: 1 to 3 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
@@ -73,8 +73,9 @@
 // others have left it sets the next visit. Writes look for segments to visit, and of the look-ups each 64th.
 //
 // *The index* is extendible hashing over blocks. The top bits of the hash choose a block; further bits choose the home
-// bucket; the low byte is the tag. A pair whose home bucket is full goes to one of the next 31, and each bucket on the way
-// counts it as passed. A block without room is rebuilt with one page more, or as two. One with few pairs is rebuilt smaller.
+// bucket; the low byte is the tag. A pair whose home bucket is full goes to the next one with room, and each bucket on the way
+// counts it as passed. If it goes far, its block is rebuilt with one page more, or as two: the next writes hash some of its keys
+// each, then one moves the pairs. A block with few pairs is rebuilt smaller.
 //
 // *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small
 // ring. They grow and shrink with the block, so that remembering costs bounded steps too.
@@ -91,7 +92,7 @@
 //   The writer             the one lock: segments, sweeping, the index, writing
 //   The verbs              reads, writes, many at once
 //
-// Files of their own: `options` (limits, errors, options), `clock`, `pages` (memory by the page), `record` (its layout),
+// Files of their own: `options` (limits, errors, options), `clock`, `pages` (memory by the page), `policy` (of eviction),
 // `compute` (one computes, the others wait), `saved` (save and load).
 //
 // Invariants
@@ -118,10 +119,12 @@ mod clock;
 mod compute;
 mod options;
 mod pages;
+mod policy;
 mod record;
 mod saved;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -139,6 +142,7 @@ pub use options::{
 };
 use options::{check, copy, millis};
 use pages::{PAGE, Pages};
+use policy::POLICY;
 use record::{EXPIRES, IDLES, NEVER, Pair, Record, UNIT};
 pub use saved::Saved;
 use sync::atomic::{
@@ -191,8 +195,8 @@ const ALL_SLOTS: u32 = (1 << SLOTS) - 1;
 /// Buckets and ghost lines of a page. One of the block's ghost lines is its head.
 const BUCKETS: usize = PAGE / LINE * 3 / 4;
 const GHOST_LINES: usize = PAGE / LINE / 4;
-/// The pages of the largest block, and of the two that take its place, which then have 71 % of their slots taken. To rebuild the
-/// largest one, at most some 1,650 pairs, is the longest step of a write. With 5 and 3 pages it was 2,755 pairs.
+/// The pages of the largest block, and of the two that take its place, which then have 71 % of their slots taken. With 5 and 3 pages
+/// a rebuild moved 2,755 pairs instead of some 1,650.
 const MOST_PAGES: usize = tuned(3, 5);
 const SPLIT_PAGES: usize = tuned(2, 3);
 /// A block with fewer pairs is rebuilt smaller.
@@ -201,9 +205,9 @@ const fn few(buckets: usize) -> usize {
 }
 /// No block gets so deep, unless somebody has chosen keys whose hashes collide.
 const MAX_DEPTH: usize = 31;
-/// How far from its home a pair may be. In a block of 3 pages the first pair finds no slot when 94 % are taken in the mean; with
-/// 15 steps 90 %, with 7 steps 83 %. A miss then looks at 2.1 buckets in the mean, which are neighbours, instead of 1.7.
-const MAX_STEPS: usize = tuned(31, 2);
+/// A pair that is farther from its home shows that its block will soon be full. In a block of 3 pages the first one comes when 94 %
+/// of the slots are taken in the mean. A miss then looks at 2.1 buckets in the mean, which are neighbours.
+const MANY_STEPS: usize = tuned(31, 2);
 /// The fingerprints of a ghost line. The first of its 32 words is the ring's hand.
 const GHOSTS: usize = LINE / 2 - 1;
 const LINE: usize = 64;
@@ -370,6 +374,10 @@ impl Block {
         self.head().live.load(Relaxed) as usize
     }
 
+    fn is_nearly_full(self) -> bool {
+        self.live() * 32 > self.buckets() * SLOTS * 31
+    }
+
     fn depth(self) -> usize {
         self.head().depth.load(Relaxed) as usize
     }
@@ -391,9 +399,9 @@ impl Block {
     }
 
     /// Adds a pair to a block that has room near its home. The tag makes it visible, last.
-    fn add(self, hash: Hash, position: u32, uses: u32) -> bool {
+    fn add(self, hash: Hash, position: u32, uses: u32) -> Option<Found> {
         let home = hash.place(self.buckets());
-        for steps in 0..=MAX_STEPS {
+        for steps in 0..self.buckets() {
             let bucket = self.bucket(self.after(home, steps));
             let free = bucket.slots_with(0);
             if free == 0 {
@@ -405,9 +413,9 @@ impl Block {
             (0..steps).for_each(|step| self.bucket(self.after(home, step)).count_passed(true));
             bucket.tags.flip(slot, hash.tag());
             self.head().live.store(self.live() as u32 + 1, Relaxed);
-            return true;
+            return Some(Found { block: self, home, steps, slot });
         }
-        false
+        None
     }
 
     /// Takes over the ghosts of another block's lines that cover the same hashes.
@@ -659,7 +667,7 @@ impl Inner {
     fn probe<T>(&self, hash: Hash, is_it: impl Fn(u32) -> Option<T>) -> Option<(Found, T)> {
         let block = self.block(hash);
         let home = hash.place(block.buckets());
-        for steps in 0..=MAX_STEPS {
+        for steps in 0..block.buckets() {
             let bucket = block.bucket(block.after(home, steps));
             let mut slots = bucket.slots_with(hash.tag());
             while slots != 0 {
@@ -886,6 +894,28 @@ struct Total {
     bytes: usize,
 }
 
+/// The hashes of a block that is about to be rebuilt. Each write reads some of its records: to read all took up to 216 us.
+#[derive(Clone, Copy)]
+struct Plan {
+    block: Block,
+    hash: Hash,
+    hashes: NonNull<u8>,
+    /// The buckets whose pairs are hashed.
+    done: usize,
+}
+
+impl Plan {
+    const fn bytes(block: Block) -> usize {
+        pages::whole(block.buckets() * SLOTS * size_of::<Hash>())
+    }
+
+    /// The hash of the pair in a slot.
+    fn of_slot<'p>(self, bucket: usize, slot: usize) -> &'p Cell<Hash> {
+        // SAFETY: L1, P1. There is one for each slot, and zeroes are a hash.
+        unsafe { &*self.hashes.as_ptr().cast::<Cell<Hash>>().add(bucket * SLOTS + slot) }
+    }
+}
+
 /// A pair that the listener is to hear of.
 type Gone = (Vec<u8>, Vec<u8>, Cause);
 
@@ -927,6 +957,10 @@ struct State {
     guarded: u32,
     /// The bytes that the index could not get when it last wanted to grow.
     wanted: usize,
+    plan: Option<Plan>,
+    /// The records that this write has read for others, and the most of a write.
+    work: usize,
+    most_work: usize,
     /// The first hash of the block that is next to be looked at for few pairs.
     hand: u64,
     /// The pages of all blocks, and how many blocks there are of each depth.
@@ -1020,147 +1054,6 @@ impl State {
     /// Larger records get a segment of their own length.
     fn large(&self) -> usize {
         self.standard / 4 * 3
-    }
-}
-
-// --- the policy
-
-/// The numbers of the eviction policy, which were found by simulation on 19 made and 60 recorded traces.
-///
-/// `share` is the small queue's part of the cache. It follows what comes back soon after it was evicted, and from which queue:
-/// 1 to 2 % for keys of steady popularity, 35 to 50 % where popularity drifts. `credit` bounds what eviction copies. Where
-/// nothing is promoted, as in a loop, it runs out, and the main queue stays as it is, which is best there.
-struct Policy {
-    share: std::ops::RangeInclusive<f64>,
-    /// How much one ghost moves the share.
-    step: f64,
-    /// The most credit: a part of the cache, so many bytes, so many entries. More than this changes nothing.
-    most_credit: (f64, f64, f64),
-    /// What a written and a promoted pair earn, as multiples of their weight.
-    written: f64,
-    promoted: f64,
-    /// How many uses count. With 3 drift is 1 point worse, with 1 zipf 0.7.
-    most_uses: u32,
-    /// Below this share small pairs that get one more turn have it in the main queue.
-    small_share: f64,
-    /// The least probability that a small pair goes as others do.
-    least: f64,
-    /// A small pair that stays gets so many turns at once, since each decision may copy it. With 1 instead of 8 mixed sizes hit the
-    /// same, within 0.4 points, for four copies of each pair that is evicted instead of a half.
-    turns: u8,
-}
-
-const POLICY: Policy = Policy {
-    share: 0.01..=0.5,
-    step: 1.0 / 512.0,
-    most_credit: (0.02, 262_144.0, 1000.0),
-    written: 0.6,
-    promoted: 8.0,
-    most_uses: 2,
-    small_share: 0.04,
-    least: 0.1,
-    turns: 8,
-};
-
-#[expect(clippy::cast_precision_loss, reason = "the policy needs no more than some digits")]
-impl State {
-    /// What a record counts for: its bytes, or 1 where the number of pairs is limited.
-    fn weight(&self, size: usize) -> f64 {
-        if self.bytes == usize::MAX { 1.0 } else { size as f64 }
-    }
-
-    /// What the records of a queue count for, and what those of the whole cache may.
-    fn size(&self, queue: Queue) -> f64 {
-        let total = &self.totals[queue as usize];
-        if self.bytes == usize::MAX { total.pairs as f64 } else { total.bytes as f64 }
-    }
-
-    fn whole(&self) -> f64 {
-        if self.bytes == usize::MAX {
-            return self.entries as f64;
-        }
-        self.bytes.saturating_sub(self.overhead) as f64
-    }
-
-    fn earn(&mut self, multiple: f64, weight: f64) {
-        let (part, bytes, entries) = POLICY.most_credit;
-        let most = if self.bytes == usize::MAX { entries } else { bytes };
-        self.credit = (self.credit + multiple * weight).min(most.min(part * self.whole()) + weight);
-    }
-
-    /// True with this probability.
-    fn happens(&mut self, probability: f64) -> bool {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        ((self.random >> 11) as f64) < probability * (1_u64 << 53) as f64
-    }
-
-    /// A record's weight beside the average.
-    fn relative(&self, weight: f64) -> f64 {
-        if self.bytes == usize::MAX {
-            return 1.0;
-        }
-        weight * self.pairs() as f64 / (self.size(Queue::Small) + self.size(Queue::Main)).max(1.0)
-    }
-
-    /// The queue for a new pair, of which there may be a ghost: the queue that it was evicted from, and whether that was of late.
-    fn queue_for(&mut self, size: usize, ghost: Option<(Queue, bool)>) -> Queue {
-        let weight = self.weight(size);
-        self.earn(POLICY.written, weight);
-        if let Some((from, true)) = ghost {
-            let [small, main] = self.drops;
-            let step = match from {
-                Queue::Small => (main / small).min(1.0),
-                Queue::Main => -(small / main).min(1.0),
-            };
-            let share = self.share + POLICY.step * step;
-            self.share = share.clamp(*POLICY.share.start(), *POLICY.share.end());
-        }
-        let has_room = self.size(Queue::Main) < (1.0 - self.share) * self.whole();
-        // Ghosts of the main queue only move the share: in a loop each of them would evict the next one.
-        let is_small_ghost = matches!(ghost, Some((Queue::Small, _)));
-        let relative = self.relative(weight).max(1.0);
-        let returns = is_small_ghost
-            && (self.credit > 0.0 || has_room)
-            && (relative <= 1.0 || self.happens(1.0 / (relative * relative.sqrt())));
-        // A new cache fills its main queue first: a loop that nearly fits is then held as far as it does.
-        if returns || !self.was_full && has_room { Queue::Main } else { Queue::Small }
-    }
-
-    /// Where a pair goes that the hand has reached, and with how many uses. `None` if it is evicted. Small pairs cost little, so
-    /// they stay a bit longer.
-    fn verdict(&mut self, queue: Queue, uses: u32, size: usize) -> Option<(Queue, u32)> {
-        let weight = self.weight(size);
-        let relative = self.relative(weight).max(POLICY.least);
-        let stays = relative < 1.0 && !self.happens(relative);
-        // As many turns in the mean as if each had this probability.
-        let more = (1.0 / relative - 1.0).max(0.0);
-        match queue {
-            Queue::Small if uses > 0 => {
-                self.earn(POLICY.promoted, weight);
-                Some((Queue::Main, 0))
-            }
-            Queue::Small if stays && self.share < POLICY.small_share => Some((Queue::Main, 0)),
-            Queue::Small => {
-                self.happens(more / (f64::from(POLICY.turns) + more)).then_some((Queue::Small, 0))
-            }
-            Queue::Main if uses > 0 => {
-                self.credit -= weight;
-                Some((Queue::Main, if stays { uses } else { uses - 1 }))
-            }
-            Queue::Main => None,
-        }
-    }
-
-    /// Counts a pair that was evicted from a queue.
-    fn count_drop(&mut self, queue: Queue) {
-        self.was_full = true;
-        self.drops[queue as usize] += 1.0;
-        let [small, main] = self.drops;
-        if small + main > 2.0 * self.pairs() as f64 {
-            self.drops = [(small / 2.0).max(1.0), (main / 2.0).max(1.0)];
-        }
     }
 }
 
@@ -1385,37 +1278,39 @@ impl Writer<'_> {
             return Some(self.position(number, 0));
         }
         let (grade, state) = (self.grade(over), &*self.state);
-        let of_queue = state.open.iter().filter(|open| open.queue == queue && open.stays == stays);
-        let fitting = of_queue.filter(|open| state.segments[open.segment].room() >= size);
-        // How far its time is apart, and its room.
-        let apart = |open: &Open| {
-            (self.grade(open.over).abs_diff(grade) / 2, state.segments[open.segment].room(), open.segment)
+        let room = |open: &Open| state.segments[open.segment].room();
+        // Its queue, how far its time is apart, and its room.
+        let rank = |open: &Open| {
+            let is_other = open.queue != queue || open.stays != stays;
+            (is_other, self.grade(open.over).abs_diff(grade) / 2, room(open), open.segment)
         };
-        let best = fitting.map(apart).min();
+        let best = state.open.iter().filter(|open| room(open) >= size).map(rank).min();
         // If too many are open, pairs that are over at different times share one. A segment with few pairs would waste memory.
         // If memory is short they share one, too: to free a segment of 1 MB takes a millisecond and more.
         let is_short = state.available() < 2 * state.standard;
         let is_full = state.open.len() >= (state.mapped() / state.standard / 16).clamp(3, 16);
-        if let Some((apart, _, number)) = best
-            && (apart == 0 || is_full || is_short)
-        {
-            let segment = &mut self.state.segments[number];
-            segment.filled += size;
-            let offset = segment.filled - size;
-            return Some(self.position(number, offset));
-        }
         // What has no room for a large record may have it for small ones.
-        let fullest = state.open.iter().map(|open| (state.segments[open.segment].room(), open.segment)).min();
-        if let Some((room, number)) = fullest
-            && (is_full || room < state.standard / 32)
-        {
-            self.seal(number);
-        }
-        let number = self.take(self.state.standard, queue, moving)?;
-        self.state.open.push(Open { queue, stays, over, segment: number });
+        let fullest = state.open.iter().map(|open| (room(open), open.segment)).min();
+        let fullest = fullest.filter(|&(room, _)| is_full || room < state.standard / 32);
+        let number = match best {
+            Some((false, apart, _, number)) if apart == 0 || is_full || is_short => number,
+            _ => match self.take(self.state.standard, queue, moving) {
+                Some(number) => {
+                    if let Some((_, fullest)) = fullest {
+                        self.seal(fullest);
+                    }
+                    self.state.open.push(Open { queue, stays, over, segment: number });
+                    self.state.segments[number].turns = if stays { POLICY.turns - 1 } else { 0 };
+                    number
+                }
+                // A place of another queue is better than to sweep a whole segment for one: that read 16,000 records.
+                None => best?.3,
+            },
+        };
         let segment = &mut self.state.segments[number];
-        (segment.filled, segment.turns) = (size, if stays { POLICY.turns - 1 } else { 0 });
-        Some(self.position(number, 0))
+        segment.filled += size;
+        let offset = segment.filled - size;
+        Some(self.position(number, offset))
     }
 
     /// The logarithm of the time until then, in eighths, from a second on.
@@ -1546,6 +1441,7 @@ impl Writer<'_> {
 
     /// Decides what becomes of a record, and does it.
     fn judge(&mut self, number: usize, task: Task, position: u32, hash: Hash) -> Verdict {
+        self.state.work += 1;
         let Some(found) = self.find_position(position, hash) else { return Verdict::Dead };
         let (record, uses) = (self.cache.record(position), found.bucket().uses(found.slot));
         let queue = self.state.segments[number].queue;
@@ -1860,6 +1756,12 @@ impl Writer<'_> {
         if !self.has_rebuilt && self.state.is_sparse() {
             self.thin_out();
         }
+        if let Some(plan) = self.state.plan
+            && !self.has_rebuilt
+        {
+            self.carry_out(plan);
+        }
+        self.state.most_work = self.state.most_work.max(mem::take(&mut self.state.work));
     }
 
     /// Looks through some records of a segment that is due for expired pairs. Those that stay are not moved.
@@ -1887,6 +1789,7 @@ impl Writer<'_> {
                 if visit.at >= filled {
                     break;
                 }
+                self.state.work += 1;
                 let position = self.position(visit.segment, visit.at);
                 let record = self.cache.record(position);
                 visit.at += record.size(self.cache.unit);
@@ -1940,7 +1843,31 @@ impl Writer<'_> {
 
 // --- changing the index
 
-impl Writer<'_> {
+impl<'c> Writer<'c> {
+    /// The slots, positions and hashes of a bucket's pairs. The records of a later bucket are prefetched meanwhile.
+    fn pairs_of(
+        &mut self,
+        block: Block,
+        number: usize,
+    ) -> impl Iterator<Item = (usize, u32, Hash)> + use<'c> {
+        /// How many buckets ahead.
+        const AHEAD: usize = 3;
+        let (cache, bucket) = (self.cache, block.bucket(number));
+        let plan = self.state.plan.filter(|plan| plan.block == block && number < plan.done);
+        if plan.is_none() {
+            self.state.work += bucket.taken().count_ones() as usize;
+            for position in &block.bucket(block.after(number, AHEAD)).positions {
+                // A slot that was never taken has position 0, whose address is as good as any.
+                prefetch(cache.address(position.load(Relaxed)));
+            }
+        }
+        (0..SLOTS).filter(|&slot| bucket.taken() >> slot & 1 != 0).map(move |slot| {
+            let position = bucket.positions[slot].load(Relaxed);
+            let read = || cache.hash(cache.record(position).key());
+            (slot, position, plan.map_or_else(read, |plan| plan.of_slot(number, slot).get()))
+        })
+    }
+
     /// Removes a pair from the index.
     fn unlink(&mut self, found: Found, hash: Hash) {
         let Found { block, home, steps, slot } = found;
@@ -1954,7 +1881,14 @@ impl Writer<'_> {
     fn link(&mut self, hash: Hash, position: u32) -> bool {
         for _ in 0..64 {
             let block = self.cache.block(hash);
-            if block.add(hash, position, 0) {
+            if let Some(found) = block.add(hash, position, 0) {
+                match self.state.plan {
+                    Some(plan) if plan.block == block => {
+                        plan.of_slot(block.after(found.home, found.steps), found.slot).set(hash);
+                    }
+                    None if found.steps > MANY_STEPS || block.is_nearly_full() => self.plan(hash),
+                    _ => {}
+                }
                 return true;
             }
             let grows = self.grow(hash);
@@ -1984,7 +1918,49 @@ impl Writer<'_> {
                 Rebuilt::NoSlot => {}
             }
         }
+        self.state.wanted = 0;
         false
+    }
+
+    /// Starts to hash the keys of a block.
+    #[cold]
+    fn plan(&mut self, hash: Hash) {
+        let block = self.cache.block(hash);
+        // The records of one page are few.
+        if block.pages > 1 {
+            let Some(hashes) = self.map_index(Plan::bytes(block)) else {
+                self.state.wanted = Plan::bytes(block) + 2 * MOST_PAGES * PAGE;
+                return;
+            };
+            self.state.plan = Some(Plan { block, hash, hashes, done: 0 });
+        }
+    }
+
+    /// Hashes some more keys, or gives the block more room if all are hashed.
+    #[cold]
+    fn carry_out(&mut self, mut plan: Plan) {
+        const BUCKETS: usize = tuned(24, 2);
+        if plan.done == plan.block.buckets() {
+            // It waits until there is memory.
+            if self.state.available() >= self.state.wanted && (self.grow(plan.hash) || self.state.wanted == 0)
+            {
+                self.give_up_plan();
+            }
+            return;
+        }
+        for number in plan.done..plan.block.buckets().min(plan.done + BUCKETS) {
+            self.pairs_of(plan.block, number)
+                .for_each(|(slot, _, hash)| plan.of_slot(number, slot).set(hash));
+            plan.done += 1;
+        }
+        self.state.plan = Some(plan);
+    }
+
+    fn give_up_plan(&mut self) {
+        if let Some(plan) = self.state.plan.take() {
+            // SAFETY: P1. `plan` mapped it.
+            unsafe { self.unmap_index(plan.hashes, Plan::bytes(plan.block)) };
+        }
     }
 
     /// Evicts the pair of a home bucket that was used least.
@@ -2065,7 +2041,6 @@ impl Writer<'_> {
             (depth < old_depth)
                 .then(|| directory.block(Hash(hash.0 ^ 1 << (64 - old_depth)).top(directory.depth))),
         ];
-        self.has_rebuilt = true;
         for old in olds.into_iter().flatten() {
             news.iter().flatten().for_each(|new| new.inherit_ghosts(old));
             if !self.copy_pairs(old, news, old_depth) {
@@ -2073,6 +2048,8 @@ impl Writer<'_> {
                 return Rebuilt::NoSlot;
             }
         }
+        self.has_rebuilt = true;
+        self.give_up_plan();
         let half = first.start + first.len() / count;
         for number in first {
             let new = if number < half { news[0] } else { news[1] };
@@ -2106,30 +2083,14 @@ impl Writer<'_> {
 
     /// Copies the pairs of a block to the new one, or to the one of two that the hash's next bit names.
     /// Returns false if one of them finds no slot.
-    fn copy_pairs(&self, old: Block, news: [Option<Block>; 2], depth: usize) -> bool {
-        /// How many buckets ahead records are prefetched.
-        const AHEAD: usize = 3;
-        for number in 0..old.buckets() {
-            let next = old.bucket(old.after(number, AHEAD));
-            for position in &next.positions {
-                // A slot that was never taken has position 0, whose address is as good as any.
-                prefetch(self.cache.address(position.load(Relaxed)));
-            }
-            let bucket = old.bucket(number);
-            let mut taken = bucket.taken();
-            while taken != 0 {
-                let slot = taken.trailing_zeros() as usize;
-                let position = bucket.positions[slot].load(Relaxed);
-                let hash = self.cache.hash(self.cache.record(position).key());
+    fn copy_pairs(&mut self, old: Block, news: [Option<Block>; 2], depth: usize) -> bool {
+        (0..old.buckets()).all(|number| {
+            self.pairs_of(old, number).all(|(slot, position, hash)| {
                 let bit = (hash.0 >> (63 - depth) & 1) as usize;
                 let new = if news[1].is_some() { news[bit] } else { news[0] };
-                if !new.is_some_and(|new| new.add(hash, position, bucket.uses(slot))) {
-                    return false;
-                }
-                taken &= taken - 1;
-            }
-        }
-        true
+                new.is_some_and(|new| new.add(hash, position, old.bucket(number).uses(slot)).is_some())
+            })
+        })
     }
 
     /// Gives the directory another depth. No block may be deeper. Returns false if there is no memory.
@@ -2265,10 +2226,7 @@ impl Writer<'_> {
     fn clear_block(&mut self, from: u64) -> Option<u64> {
         let block = self.cache.block(Hash(from));
         for number in 0..block.buckets() {
-            let bucket = block.bucket(number);
-            for slot in (0..SLOTS).filter(|slot| bucket.taken() >> slot & 1 != 0) {
-                let position = bucket.positions[slot].load(Relaxed);
-                let hash = self.cache.hash(self.cache.record(position).key());
+            for (_, position, hash) in self.pairs_of(block, number) {
                 if let Some(found) = self.find_position(position, hash) {
                     self.unlink(found, hash);
                 }
@@ -2280,6 +2238,7 @@ impl Writer<'_> {
     /// Removes all pairs, if there is memory for a second index. Results of running computations are never cached.
     fn clear(&mut self) -> bool {
         self.state.flights = None;
+        self.give_up_plan();
         let Some(at) = self.map_index(Directory::bytes(0)) else { return false };
         let Some(block) = self.map_index(PAGE) else {
             // SAFETY: P1. It was mapped above.
@@ -2762,6 +2721,12 @@ impl Cache {
     /// Whether it holds no pair.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The most records that one write has read but its own.
+    #[doc(hidden)]
+    pub fn longest_write(&self) -> usize {
+        lock(&self.inner.state).most_work
     }
 
     /// Its size and its counts.

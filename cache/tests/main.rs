@@ -7,3 +7,4 @@ mod sealed;
 mod threads;
 mod times;
 mod vectors;
+mod work;
