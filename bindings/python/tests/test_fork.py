@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import twindex
+import twindex.aio
 from support import raw, repeated
 
 if sys.platform == "win32":
@@ -216,3 +218,30 @@ def test_cache_is_empty_and_of_use_in_a_child_whatever_the_parent_was_doing() ->
     # The child returns from the computation that its parent leads.
     assert cache.get_or_compute("fork", fork) == cache["fork"] == "computed"
     assert parent_of(1) == own
+
+
+def test_feed_of_aio_that_was_being_read_at_the_fork_goes_on_in_the_child(path: Path) -> None:
+    """The child waited for good for the lock of the parent's thread, and for its read."""
+    reached, gate = threading.Event(), threading.Event()
+
+    def begin() -> twindex.Changes:
+        reached.set()
+        gate.wait()
+        return twindex.changes(path)
+
+    def first() -> str:
+        return asyncio.run(changes.poll()).changes[0].kind  # type: ignore[union-attr]
+
+    def check() -> None:
+        gate.set()
+        assert first() == "create"
+
+    twindex.open(path).table("t")
+    changes, kinds = twindex.aio.Changes(begin, None), list[str]()
+    reader = threading.Thread(target=lambda: kinds.append(first()))
+    reader.start()
+    reached.wait()
+    in_child(check)
+    gate.set()
+    reader.join()
+    assert kinds == ["create"]

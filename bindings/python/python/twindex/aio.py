@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import threading
 from collections import deque
 from importlib import import_module
@@ -211,6 +212,7 @@ class Changes:
         self._ahead: deque[ChangeSet] = deque()
         self._reading: asyncio.Future[None] | None = None
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._is_closed = False
 
     def _read(self) -> None:
@@ -235,6 +237,9 @@ class Changes:
     async def poll(self) -> ChangeSet | None:
         """The next batch, or None if there is none yet."""
         if not self._ahead and not self._is_closed:
+            if self._process != os.getpid():
+                # The parent's thread that held it, and read, is not in this process.
+                self._process, self._lock, self._reading = os.getpid(), threading.Lock(), None
             loop, reading = asyncio.get_running_loop(), self._reading
             if reading is None or reading.done() or reading.get_loop() is not loop:
                 self._reading = reading = loop.run_in_executor(None, self._read)
