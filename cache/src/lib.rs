@@ -42,7 +42,8 @@
 //   an empty cache            some 16 KiB
 //   a hit                     two cache misses that wait for each other: bucket and record
 //   a write                   evicts about as many bytes as it adds, some records at a time, ahead of the need
-//   the longest write         reads 1,353 records of others: sweeps 256, expires 320, rebuilds a block that has few pairs
+//   the longest write         reads 1,353 records of others: sweeps 256, expires 320, rebuilds a block that has few pairs;
+//                             in a cache below 256 KiB 1,984: sweeps 256, rebuilds a full block
 //
 //   directory           block of the index: 1 to 3 pages            bucket: one cache line
 //  +-----------+       +--------------------------------+          +--------------------------------------+
@@ -75,7 +76,8 @@
 // *The index* is extendible hashing over blocks. The top bits of the hash choose a block; further bits choose the home
 // bucket; the low byte is the tag. A pair whose home bucket is full goes to the next one with room, and each bucket on the way
 // counts it as passed. If it goes far, its block is rebuilt with one page more, or as two: the next writes hash some of its keys
-// each, then one moves the pairs. A block with few pairs is rebuilt smaller.
+// each, then one moves the pairs. A small cache has no room for the hashes and does both at once. A block with few pairs is rebuilt
+// smaller.
 //
 // *Ghosts* are 15 bits of an evicted key's hash and the queue that it left, in lines of 31 beside the buckets, each line a small
 // ring. They grow and shrink with the block, so that remembering costs bounded steps too.
@@ -1642,6 +1644,10 @@ impl Writer<'_> {
         let mut left = 8 * bytes;
         for _ in 0..32 {
             if self.state.available() >= enough {
+                // The next write to a full block finds memory. If none comes, it serves pairs.
+                if self.state.plan.is_none() {
+                    self.state.wanted = 0;
+                }
                 return;
             }
             match self.sweep_for_memory(8, Task::Clean) {
@@ -1704,8 +1710,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Evicts until there is room for one more pair within the limit of entries.
-    fn evict_entries(&mut self) {
+    /// Evicts until there is room for one more pair, that of this hash, within the limit of entries.
+    fn evict_entries(&mut self, hash: Hash) {
         let most = self.state.entries;
         let batch = (most / 128).clamp(1, 16);
         for _ in 0..8 {
@@ -1731,6 +1737,10 @@ impl Writer<'_> {
         // All were used of late. One goes all the same.
         if let Some(segment) = self.next_segment() {
             self.sweep(segment, Task::Drop, 64, 1);
+        }
+        // All were dead, of pairs that were written often.
+        if self.state.pairs() >= most {
+            self.evict_near(hash);
         }
     }
 
@@ -1901,18 +1911,19 @@ impl<'c> Writer<'c> {
 
     /// Gives the block of a hash more room. Returns false if there is no memory.
     fn grow(&mut self, hash: Hash) -> bool {
-        let (pages, depth) = { (self.cache.block(hash).pages, self.cache.block(hash).depth()) };
-        let longer = (pages + 1..=MOST_PAGES).map(|pages| (pages, depth));
-        let deeper = (SPLIT_PAGES..=MOST_PAGES).map(|pages| (pages, depth + 1)).filter(|_| depth < MAX_DEPTH);
-        for (pages, depth) in longer.chain(deeper) {
+        let (pages, old_depth) = { (self.cache.block(hash).pages, self.cache.block(hash).depth()) };
+        let longer = (pages + 1..=MOST_PAGES).map(|pages| (pages, old_depth));
+        let deeper = (SPLIT_PAGES..=MOST_PAGES).map(|pages| (pages, old_depth + 1));
+        for (pages, depth) in longer.chain(deeper).filter(|&(_, depth)| depth <= MAX_DEPTH) {
             match self.rebuild(hash, pages, depth) {
                 Rebuilt::Done => {
                     self.state.wanted = 0;
                     return true;
                 }
                 Rebuilt::NoMemory => {
-                    let directory = Directory::bytes(self.cache.directory().depth + 1);
-                    self.state.wanted = directory.max(2 * pages * PAGE);
+                    let directory = self.cache.directory().depth;
+                    let directory = if depth > directory { Directory::bytes(depth) } else { 0 };
+                    self.state.wanted = directory + (1 + depth - old_depth) * pages * PAGE;
                     return false;
                 }
                 Rebuilt::NoSlot => {}
@@ -1927,12 +1938,19 @@ impl<'c> Writer<'c> {
     fn plan(&mut self, hash: Hash) {
         let block = self.cache.block(hash);
         // The records of one page are few.
-        if block.pages > 1 {
-            let Some(hashes) = self.map_index(Plan::bytes(block)) else {
-                self.state.wanted = Plan::bytes(block) + 2 * MOST_PAGES * PAGE;
-                return;
-            };
-            self.state.plan = Some(Plan { block, hash, hashes, done: 0 });
+        if block.pages == 1 {
+            return;
+        }
+        // A small cache would evict a large part of its pairs for the hashes.
+        if Plan::bytes(block) > self.state.capacity / 16 {
+            if self.state.available() >= self.state.wanted {
+                self.grow(hash);
+            }
+            return;
+        }
+        match self.map_index(Plan::bytes(block)) {
+            Some(hashes) => self.state.plan = Some(Plan { block, hash, hashes, done: 0 }),
+            None => self.state.wanted = Plan::bytes(block),
         }
     }
 
@@ -1963,15 +1981,17 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Evicts the pair of a home bucket that was used least.
+    /// Evicts the pair that was used least of a hash's home bucket, or of the next one that has any.
     fn evict_near(&mut self, hash: Hash) -> bool {
         let block = self.cache.block(hash);
-        let bucket = block.bucket(hash.place(block.buckets()));
-        let candidates = (0..SLOTS).filter(|&slot| {
-            bucket.taken() & 1 << slot != 0 && bucket.positions[slot].load(Relaxed) != self.state.guarded
-        });
-        let Some(slot) = candidates.min_by_key(|&slot| bucket.uses(slot)) else { return false };
-        let position = bucket.positions[slot].load(Relaxed);
+        let home = hash.place(block.buckets());
+        let least_used = |steps| {
+            let bucket = block.bucket(block.after(home, steps));
+            let candidates = (0..SLOTS).filter(|&slot| bucket.taken() & 1 << slot != 0);
+            let positions = candidates.map(|slot| (bucket.uses(slot), bucket.positions[slot].load(Relaxed)));
+            positions.filter(|&(_, position)| position != self.state.guarded).min()
+        };
+        let Some((_, position)) = (0..block.buckets()).find_map(least_used) else { return false };
         let other = self.cache.hash(self.cache.record(position).key());
         let Some(found) = self.find_position(position, other) else { return false };
         self.drop_pair(found, other);
@@ -2158,7 +2178,7 @@ impl Writer<'_> {
             let guarded = old.filter(|&(_, old)| self.fits(size, old));
             self.state.guarded = guarded.map_or(NOWHERE, |(position, _)| position);
             if old.is_none() && self.state.pairs() >= self.state.entries {
-                self.evict_entries();
+                self.evict_entries(hash);
             }
             self.prepare(size);
             let queue = if self.state.guarded == NOWHERE {
@@ -2885,12 +2905,13 @@ impl Writer<'_> {
     }
 
     fn resize(&mut self, bytes: usize) {
+        self.give_up_plan();
         let state = &mut *self.state;
         let most = 1 << (OFFSET_BITS + self.cache.unit);
         while state.release() {}
         (state.capacity, state.bytes) = (bytes, state.bytes.max(bytes));
         state.standard = State::standard_of(bytes).min(most);
-        state.was_full = false;
+        (state.was_full, state.wanted) = (false, 0);
     }
 
     /// Sweeps some records if the cache takes more than its capacity. Returns whether it no longer does. Its limit goes down step

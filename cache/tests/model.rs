@@ -135,3 +135,32 @@ fn few_entries_show_only_what_was_written_last() {
     let bytes = Some(256 << 10);
     run(Run { bytes, entries: Some(500), keys: 2000, longest: 3000, steps: STEPS / 2, seed: 9 });
 }
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn limit_of_entries_holds_where_most_records_are_dead() {
+    for most in [2, 10, 1000] {
+        let cache = Cache::new(CacheOptions::max_entries(most)).unwrap();
+        // Each write after the first leaves a dead record.
+        (0..8000).for_each(|_| assert!(cache.upsert(key(0), [0; 2]).unwrap()));
+        for number in 1..most + 50 {
+            assert!(cache.upsert(key(number), [0; 2]).unwrap());
+            assert!(cache.len() <= most && cache.contains(key(number)));
+        }
+    }
+}
+
+/// The index once wanted so much memory to grow that nearly all pairs were evicted for it, again and again.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn small_cache_holds_many_pairs_while_its_index_has_no_room_to_grow() {
+    let least = if cfg!(twindex_tiny) { 120 } else { 500 };
+    for length in [0, 4, 8, 16, 24] {
+        let cache = Cache::new(CacheOptions::capacity(MIN_CAPACITY)).unwrap();
+        for number in 0..40_000_u64 {
+            assert!(cache.upsert(number.to_le_bytes(), vec![0; length]).unwrap());
+            let pairs = cache.len();
+            assert!(number < 10_000 || pairs > least, "{pairs} pairs with values of {length} bytes");
+        }
+    }
+}
