@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::panic;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
-use twindex_finalization::attach;
+use twindex_finalization::try_attach;
 
 use crate::prelude::*;
 
@@ -130,7 +130,8 @@ impl<T> Interruptible<T> {
             return Ok(());
         }
         self.done = 0;
-        attach(|py: Python<'_>| Python::check_signals(py)).map_err(|failure| {
+        // Signals end with the interpreter, but not what a finalizer does then.
+        try_attach(|py: Python<'_'>| Python::check_signals(py)).unwrap_or(Ok(())).map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
         })

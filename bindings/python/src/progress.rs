@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyRuntimeError;
 use twindex_durable::Progress;
-use twindex_finalization::attach;
+use twindex_finalization::try_attach;
 
 use crate::interrupts::wait_for;
 use crate::prelude::*;
@@ -124,7 +124,8 @@ impl Teller {
         };
         if is_due {
             IS_TELLING.set(true);
-            let failure = attach(|py| self.tell(py, progress)).err();
+            // Where the interpreter has ended nobody is told, and the work goes on: somebody may wait for it.
+            let failure = try_attach(|py| self.tell(py, progress)).and_then(std::result::Result::err);
             IS_TELLING.set(false);
             let mut told = self.lock();
             (told.failure, told.last) = (failure, (Instant::now(), Some(progress)));

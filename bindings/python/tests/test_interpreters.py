@@ -131,6 +131,47 @@ def test_finalizer_may_close_a_store_while_the_interpreter_ends(path: Path) -> N
         assert store.table("t")["a"] == "1"
 
 
+USED_AT_THE_END = """
+import asyncio, builtins, os, sys, twindex
+
+pairs = {str(number): "1" * 1000 for number in range(20_000)}
+store = twindex.Store()
+table, cache = store.table("t"), twindex.Cache(max_entries=10, on_evict=print)
+table.update(pairs)
+watch, dump = table.watch(), store.dump()
+
+class Owner:
+    def __del__(self, use=eval("lambda " + sys.argv[1]), write=os.write):
+        use()
+        write(1, b"used")
+
+async def give_up():
+    # Now there is a task to wake, but nobody waits.
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+
+asyncio.run(give_up())
+builtins.owners = Owner(), watch
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "close=store.close: close()",
+        "write=table.upsert_many, pairs=pairs: write(pairs)",
+        "dump=store.dump: dump()",
+        "load=twindex.Store.load, dump=dump: load(dump)",
+        "write=cache.update, pairs=pairs: write(pairs)",
+    ],
+    ids=["closing", "writing", "dumping", "loading", "evicting"],
+)
+def test_finalizer_may_use_what_needs_the_interpreter_while_it_ends(use: str) -> None:
+    """It waited for good where it woke a task, looked for signals, or told of an evicted pair."""
+    assert output_of(USED_AT_THE_END, use) == "used"
+
+
 SCRIPT = Path(sysconfig.get_path("scripts")) / ("twindex.exe" if sys.platform == "win32" else "twindex")
 
 

@@ -9,9 +9,15 @@
 
 use pyo3::prelude::*;
 
+/// Attaches a thread, unless it comes too late. It is for work that others wait for, as a finalizer does that the end of the
+/// interpreter calls: they would wait for good.
+pub fn try_attach<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    Python::try_attach(body)
+}
+
 /// Attaches a thread that Python did not start. One that comes too late sleeps for good.
 pub fn attach<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
-    Python::try_attach(body).unwrap_or_else(|| sleep_forever())
+    try_attach(body).unwrap_or_else(|| sleep_forever())
 }
 
 fn sleep_forever() -> ! {

@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 
 use pyo3::exceptions::PyException;
 use twindex_cache::{Begun, Lead, Leader, Outcome, Waiter};
-use twindex_finalization::attach;
+use twindex_finalization::try_attach;
 
 use super::Cache;
 use crate::prelude::*;
@@ -152,7 +152,8 @@ impl Call {
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        attach(|py| {
+        // Where the interpreter has ended nobody waits, and who writes or closes there goes on.
+        let _ = try_attach(|py| {
             // It fails where its loop was closed, and then nobody waits.
             if let Err(failure) = self.0.call0(py) {
                 error::keep_interrupt(py, &failure);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use twindex_cache::{CacheOptions, Cause};
-use twindex_finalization::attach;
+use twindex_finalization::try_attach;
 
 use crate::prelude::*;
 
@@ -50,11 +50,12 @@ pub(super) fn listen(
         Bound::new(py, Listener { on_evict: on_evict.clone().unbind(), codecs: codecs.clone_ref(py) })?;
     let weak = PyWeakrefReference::new(listener.as_any())?.unbind();
     let options = options.eviction_listener(move |key, value, cause| {
-        let told = attach(|py| match weak.bind(py).upgrade_as::<Listener>()? {
+        // Where the interpreter has ended, nobody is left to be told.
+        let told = try_attach(|py| match weak.bind(py).upgrade_as::<Listener>()? {
             Some(listener) => listener.get().tell(py, (key, value), cause),
             None => Ok(()),
         });
-        if let Err(failure) = told {
+        if let Some(Err(failure)) = told {
             FAILURE.with_borrow_mut(|first| {
                 first.get_or_insert(failure);
             });
