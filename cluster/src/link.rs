@@ -200,8 +200,24 @@ pub(crate) struct Node {
     idle: Mutex<Vec<Arc<Link>>>,
     places: tokio::sync::Semaphore,
     /// Connections that still bring writes of which nobody knows the outcome; whether there are any.
-    unsettled: tokio::sync::Mutex<Vec<Arc<Link>>>,
+    unsettled: tokio::sync::Mutex<Vec<Unsettled>>,
     is_unsettled: AtomicBool,
+}
+
+/// A connection that still brings writes, and since when it is waited for.
+#[derive(Debug)]
+struct Unsettled {
+    link: Arc<Link>,
+    since: Option<Instant>,
+}
+
+impl Unsettled {
+    /// Waits so long at most, together with calls that were dropped while they did: else those with a shorter deadline of their
+    /// own would all wait in vain.
+    async fn settle(&mut self, timeout: Duration) {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        let _ = tokio::time::timeout(timeout.saturating_sub(waited), self.link.settle()).await;
+    }
 }
 
 /// A connection in use: the shared one, or one that is the caller's alone until it is given back.
@@ -239,7 +255,7 @@ impl Node {
     /// The connection that all share.
     pub(crate) async fn shared(&self, dialect: &Dialect) -> Result<Taken<'_>, Failure> {
         let link = self.link(dialect).await?;
-        self.settle().await;
+        self.settle(dialect).await;
         Ok(Taken { link, own: None })
     }
 
@@ -258,22 +274,24 @@ impl Node {
             let opened = dialect.patient().open(&self.address, |_| ()).await;
             Arc::new(opened.map_err(|error| dialect.failure(self, &error))?)
         };
-        self.settle().await;
+        self.settle(dialect).await;
         Ok(Taken { link, own: Some((self, place)) })
     }
 
     /// A write was sent on this connection and has no answer. The server may do it later, even after what comes on a newer one.
     pub(crate) async fn doubts(&self, taken: &Taken<'_>) {
-        self.unsettled.lock().await.push(taken.link.clone());
+        let mut unsettled = self.unsettled.lock().await;
+        unsettled.retain(|one| !Arc::ptr_eq(&one.link, &taken.link));
+        unsettled.push(Unsettled { link: taken.link.clone(), since: None });
         self.is_unsettled.store(true, Relaxed);
     }
 
     /// Waits, once the server answers on a newer connection, until older ones bring nothing more. Who reads a pair to find out
     /// whether it was written reads what stays.
-    async fn settle(&self) {
+    async fn settle(&self, dialect: &Dialect) {
         if self.is_unsettled.load(Relaxed) {
             let mut unsettled = self.unsettled.lock().await;
-            join_all(unsettled.iter().map(|link| link.settle())).await;
+            join_all(unsettled.iter_mut().map(|one| one.settle(dialect.timeout))).await;
             unsettled.clear();
             self.is_unsettled.store(false, Relaxed);
         }

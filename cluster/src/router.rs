@@ -622,7 +622,8 @@ impl Router {
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        let link = self.node(server).link(&self.dialect).await?;
+        let node = self.node(server);
+        let link = node.shared(&self.dialect).await?;
         let failed = |error| unavailable(format!("{}: {}", server.text(), line_of(&error)));
         match link.send(cmd).await.map_err(failed)? {
             Value::ServerError(error) => Err(refused(&error)),

@@ -328,7 +328,7 @@ impl Table {
     /// The value of a key, if it is present.
     pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         if let Some(found) = self.select_kept(key.as_ref())? {
-            give_way().await;
+            give_way(1).await;
             return Ok(found);
         }
         // In a box, so that what is found near does not pay for the size of this.
@@ -375,7 +375,7 @@ impl Table {
             }));
         }
         if missed.is_empty() {
-            give_way().await;
+            give_way(values.len()).await;
             return Ok(values);
         }
         if self.is_hash() {
@@ -574,12 +574,13 @@ type Missed<'m> = (usize, &'m [u8], Miss<'m>);
 
 /// After some hits of the near cache, some 0.6 ms, lets the thread do something else. Without it a loop of hits keeps the listener
 /// from its only thread, and reads what is old. Tokio's own budget costs three times as much.
-async fn give_way() {
-    const AFTER: u32 = 8192;
-    thread_local!(static HITS: Cell<u32> = const { Cell::new(0) });
-    let hits = HITS.get().wrapping_add(1);
-    HITS.set(hits);
-    if hits.is_multiple_of(AFTER) {
+async fn give_way(found: usize) {
+    const AFTER: usize = 8192;
+    thread_local!(static HITS: Cell<usize> = const { Cell::new(0) });
+    let hits = HITS.get() + found;
+    let is_due = hits >= AFTER;
+    HITS.set(if is_due { 0 } else { hits });
+    if is_due {
         tokio::task::yield_now().await;
     }
 }

@@ -410,6 +410,38 @@ async fn a_read_finds_out_what_became_of_a_write() -> Result<()> {
     Ok(())
 }
 
+/// A walk did not find the pair, and then it was there. And while the old connection stayed silent, no read with a deadline shorter
+/// than the timeout was ever done.
+#[tokio::test(flavor = "multi_thread")]
+async fn walks_and_reads_with_deadlines_go_on_behind_a_write_without_an_answer() -> Result<()> {
+    let server = Server::start(&[])?;
+    let proxy = Arc::new(Proxy::start(server.port()).await?);
+    let direct = connect(&server.url(), "behind").await.table("t", IndexKind::Hash).await?;
+    let options = Options::new().namespace("behind").timeout(Duration::from_secs(1));
+    let store = options.catalogue_age(Duration::from_mins(1)).connect(&proxy.url()).await?;
+    let table = store.table("t", IndexKind::Hash).await?;
+    table.upsert("a", "1").await?;
+    proxy.hold_commands(true);
+    table.upsert("b", "1").await.expect_err("no answer comes");
+    let later = proxy.clone();
+    let release = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        later.hold_commands(false);
+    });
+    let found = table.len().await?;
+    release.await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((direct.len().await?, found), (2, 2));
+
+    proxy.hold_commands(true);
+    table.upsert("b", "2").await.expect_err("no answer comes");
+    let begun = std::time::Instant::now();
+    while tokio::time::timeout(Duration::from_millis(250), table.select("a")).await.is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "no read is done");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_none_is_an_error() -> Result<()> {
     let url = fake::server(|command| match command.split(' ').next() {
