@@ -286,8 +286,8 @@ impl Node {
         self.is_unsettled.store(true, Relaxed);
     }
 
-    /// Waits, once the server answers on a newer connection, until older ones bring nothing more. Who reads a pair to find out
-    /// whether it was written reads what stays.
+    /// Waits, once the server answers on a newer connection, until older ones bring nothing more. So a read that finds out whether
+    /// a pair was written reads what stays.
     async fn settle(&self, dialect: &Dialect) {
         if self.is_unsettled.load(Relaxed) {
             let mut unsettled = self.unsettled.lock().await;

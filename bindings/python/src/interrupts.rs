@@ -131,7 +131,7 @@ impl<T> Interruptible<T> {
         }
         self.done = 0;
         // Signals end with the interpreter, but not what a finalizer does then.
-        try_attach(|py: Python<'_'>| Python::check_signals(py)).unwrap_or(Ok(())).map_err(|failure| {
+        try_attach(|py: Python<'_>| Python::check_signals(py)).unwrap_or(Ok(())).map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
         })

@@ -152,7 +152,7 @@ impl Call {
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        // Where the interpreter has ended nobody waits, and who writes or closes there goes on.
+        // Once the interpreter has ended nobody waits, and the write or close goes on.
         let _ = try_attach(|py| {
             // It fails where its loop was closed, and then nobody waits.
             if let Err(failure) = self.0.call0(py) {
