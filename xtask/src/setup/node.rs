@@ -84,7 +84,8 @@ impl Runtime {
         match (self, tests) {
             (Self::Deno, false) => &["run", "--allow-all"],
             (_, false) => &[],
-            (Self::Node, true) => &["--test"],
+            // The default reporter hides the code or signal by which a file of tests ended.
+            (Self::Node, true) => &["--test", "--test-reporter=tap"],
             (Self::Workerd, true) => &["test"],
             (Self::Deno, true) => &["test", "--allow-all", "--no-check", "--reporter=dot"],
             (Self::Bun, true) => &["test", "--dots", "--timeout=600000"],
