@@ -88,7 +88,7 @@ impl KeyWalk {
         let mut found = Vec::new();
         for key in keys {
             let Value::BulkString(key) = key else { return Err(wrong()) };
-            // A server that is none may say anything.
+            // A hostile server may answer anything.
             let key = key.strip_prefix(&self.layout.prefix[..]).ok_or_else(wrong)?;
             if self.seen.insert(key.to_vec()) {
                 found.push(key.to_vec());

@@ -212,8 +212,8 @@ struct Unsettled {
 }
 
 impl Unsettled {
-    /// Waits so long at most, together with calls that were dropped while they did: else those with a shorter deadline of their
-    /// own would all wait in vain.
+    /// Waits for the timeout at most. Calls that were dropped while they waited count: else calls with a shorter deadline would
+    /// never be done.
     async fn settle(&mut self, timeout: Duration) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         let _ = tokio::time::timeout(timeout.saturating_sub(waited), self.link.settle()).await;

@@ -173,7 +173,7 @@ impl Settle {
         match done.and_then(|object| decoded(py, object, then)) {
             Ok(object) => self.future.call_method1(py, "set_result", (object,))?,
             Err(error) => {
-                // Futures take no `StopIteration`, and who awaits one would wait for good.
+                // A future refuses `StopIteration`, and an await of it would never end.
                 let error = if error.is_instance_of::<PyStopIteration>(py) {
                     let raised = PyRuntimeError::new_err("a codec raised StopIteration");
                     raised.set_cause(py, Some(error));

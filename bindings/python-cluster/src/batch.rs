@@ -35,7 +35,7 @@ macro_rules! puts {
         impl Batch {
             $(fn $verb(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
                 let table = table.inner(py)?;
-        self.add(py, |batch| batch.$verb(table, key, value))
+                self.add(py, |batch| batch.$verb(table, key, value))
             })*
         }
     };

@@ -124,7 +124,7 @@ impl Teller {
         };
         if is_due {
             IS_TELLING.set(true);
-            // Where the interpreter has ended nobody is told, and the work goes on: somebody may wait for it.
+            // Once the interpreter has ended, the work goes on without reports: a finalizer may wait for it.
             let failure = try_attach(|py| self.tell(py, progress)).and_then(std::result::Result::err);
             IS_TELLING.set(false);
             let mut told = self.lock();

@@ -50,7 +50,7 @@ pub(super) fn listen(
         Bound::new(py, Listener { on_evict: on_evict.clone().unbind(), codecs: codecs.clone_ref(py) })?;
     let weak = PyWeakrefReference::new(listener.as_any())?.unbind();
     let options = options.eviction_listener(move |key, value, cause| {
-        // Where the interpreter has ended, nobody is left to be told.
+        // Once the interpreter has ended, there is no listener.
         let told = try_attach(|py| match weak.bind(py).upgrade_as::<Listener>()? {
             Some(listener) => listener.get().tell(py, (key, value), cause),
             None => Ok(()),
